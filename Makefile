@@ -1,0 +1,46 @@
+# `make run` starts everything; `make help` says what else there is.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check demo bench
+
+help: ## what there is
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.installed-tests ## install everything, the tools for tests and checks included
+
+run: $(VENV)/.installed ## start everything on http://127.0.0.1:8000/ (ARGS="--port 9000" for another port)
+	@$(BIN)/python manage.py up $(ARGS)
+
+demo: $(VENV)/.installed ## send believable traffic to what `make run` has started
+	@$(BIN)/python manage.py demo $(ARGS)
+
+test: setup ## all tests on a real server, then store and API on fakeredis
+	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --redis=fake tests/store tests/api $(ARGS)
+
+check: setup ## lint, format, types, layers, Django's checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: setup ## the benchmarks, as JSON lines
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("dtq needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/.installed-tests: requirements.txt tests/requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,183 @@
+"""Django's settings. What an operator sets are the ``DTQ_`` variables (docs/operations.md); this file reads them.
+
+``DTQ_DJANGO_`` variables concern the site only:
+``SECRET_KEY``, ``ALLOWED_HOSTS``, ``CSRF_TRUSTED_ORIGINS`` (comma-separated), ``SCRIPT_NAME`` (the sub-path behind a
+proxy, such as ``/dtq``), ``BEHIND_HTTPS`` (true when a proxy ends TLS and sets X-Forwarded-Proto) and ``DEBUG``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from dtq_site.secret_key import secret_key
+from tasks_app.conf import config
+from tasks_app.domain.config import Config
+from tasks_app.domain.errors import ConfigError
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+try:
+    DTQ = config()
+except ConfigError:
+    # tasks_app.checks says what is wrong, in words; a traceback from here would hide it.
+    DTQ = Config(data_dir=BASE_DIR / "var")
+
+
+def _list(name: str) -> list[str]:
+    return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "").strip().lower() in {"1", "true", "yes", "on"}
+
+
+DEBUG = _flag("DTQ_DJANGO_DEBUG")
+SECRET_KEY = os.environ.get("DTQ_DJANGO_SECRET_KEY") or secret_key(DTQ.data_dir)
+# Open local mode answers loopback names only: a foreign page must not reach it by DNS rebinding.
+ALLOWED_HOSTS = _list("DTQ_DJANGO_ALLOWED_HOSTS") or ["localhost", ".localhost", "127.0.0.1", "[::1]"]
+CSRF_TRUSTED_ORIGINS = _list("DTQ_DJANGO_CSRF_TRUSTED_ORIGINS")
+FORCE_SCRIPT_NAME = os.environ.get("DTQ_DJANGO_SCRIPT_NAME", "").rstrip("/") or None
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "tasks_app",
+    "workers",
+]
+
+MIDDLEWARE = [
+    "tasks_app.api.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "dtq_site.urls"
+WSGI_APPLICATION = "dtq_site.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# Users and sessions of the console; the queue itself lives in Redis.
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": DTQ.data_dir / "site.sqlite3",
+        "OPTIONS": {
+            # Several web processes write: take the lock when a transaction begins, wait for it, and let readers read.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 10,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+    },
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = DTQ.data_dir / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "dtq_site.static_storage.HashedStaticFiles"},
+}
+# Before anything has been collected (the tests, `manage.py check`) files are served from where they stand.
+WHITENOISE_USE_FINDERS = True
+
+_https = _flag("DTQ_DJANGO_BEHIND_HTTPS")
+if _https:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
+# Two deployments on one host name would overwrite each other's login otherwise.
+SESSION_COOKIE_NAME = "dtq_session"
+CSRF_COOKIE_NAME = "dtq_csrf"
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{FORCE_SCRIPT_NAME or ''}/"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+CONTENT_SECURITY_POLICY: dict[str, Any] = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    },
+}
+
+# The API checks the size of a payload itself; this is the room that a bulk call of 1,000 tasks needs.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
+
+# The project's own views say all this themselves (tasks_app.api.base); these are the defaults for any other DRF view.
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["tasks_app.api.auth.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["tasks_app.api.media.StrictJsonParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "tasks_app.api.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "dtq",
+    "DESCRIPTION": "A distributed task queue on Redis Streams.",
+    "VERSION": "1.0.0",
+    "LICENSE": {"name": "MIT"},
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SORT_OPERATIONS": False,
+    "SWAGGER_UI_SETTINGS": {"persistAuthorization": True, "displayRequestDuration": True, "filter": True},
+}
+
+LOGGING_CONFIG = "tasks_app.logs.configure"
+LOGGING = DTQ

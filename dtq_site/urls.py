@@ -1,0 +1,18 @@
+"""Every path of the site."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, include, path, reverse_lazy
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from tasks_app.api.health import health, metrics, ready
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", RedirectView.as_view(url=reverse_lazy("api-docs")), name="home"),
+    path("api/v1/", include("tasks_app.api.urls")),
+    path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
+    path("health", health, name="health"),
+    path("ready", ready, name="ready"),
+]

@@ -1,0 +1,114 @@
+"""``manage.py check``: says what is wrong with the settings, the handlers and the server, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.core import checks
+from django.core.checks import CheckMessage
+
+from tasks_app import runtime
+from tasks_app.conf import config, embedded_dir, embedded_socket, redis_url
+from tasks_app.domain.errors import ConfigError, DtqError, StoreUnavailable
+from tasks_app.domain.snapshot import ServerInfo
+from tasks_app.logs import without_password
+
+SETTINGS_TAG = "dtq"
+"""Checks of the settings and handlers: quick, no network."""
+SERVER_TAG = "dtq_server"
+"""Checks that ask the Redis server."""
+
+OLDEST_REDIS = (6, 2)
+
+
+def register() -> None:
+    """Register every check with Django."""
+    checks.register(check_settings, SETTINGS_TAG)
+    checks.register(check_handlers, SETTINGS_TAG)
+    checks.register(check_server, SERVER_TAG)
+
+
+def check_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E001: a ``DTQ_`` variable has a value that cannot work."""
+    try:
+        config()
+    except ConfigError as error:
+        return [checks.Error(error.message, hint="The settings are listed in docs/operations.md.", id="dtq.E001")]
+    return []
+
+
+def check_handlers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """E002: the modules with task handlers do not load."""
+    if check_settings(None):
+        return []
+    try:
+        runtime.registry()
+    except DtqError as error:
+        return [checks.Error(error.message, id="dtq.E002")]
+    except Exception as error:  # whatever an application's module raises while it is imported
+        return [
+            checks.Error(
+                f"A module with task handlers raised {type(error).__name__} while it was imported: {error}",
+                hint="Import it in `manage.py shell` to see the traceback.",
+                id="dtq.E002",
+            )
+        ]
+    return []
+
+
+def check_server(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """W001 unreachable, E003 too old, W002 may evict tasks, W003 forgets them in a restart."""
+    if check_settings(None):
+        return []
+    if config().embedded and not embedded_socket(embedded_dir(config().data_dir)).exists():
+        return []  # `manage.py up` starts it
+    try:
+        server = runtime.queries().server()
+    except StoreUnavailable as error:
+        return [
+            checks.Warning(
+                f"Redis at {without_password(redis_url())} does not answer: {error.message}",
+                hint="Start it, or correct DTQ_REDIS_URL. Without one, `manage.py up` starts a server of its own.",
+                id="dtq.W001",
+            )
+        ]
+    return judge(server)
+
+
+def judge(server: ServerInfo) -> list[CheckMessage]:
+    """What is to be said about a server that answers."""
+    found: list[CheckMessage] = []
+    if server.product == "redis" and _version(server.version) < OLDEST_REDIS:
+        found.append(
+            checks.Error(
+                f"Redis {server.version} is too old: the queue's scripts need {'.'.join(map(str, OLDEST_REDIS))} or newer.",
+                hint="Upgrade it, or use Valkey.",
+                id="dtq.E003",
+            )
+        )
+    if server.eviction_policy != "noeviction":
+        found.append(
+            checks.Warning(
+                f"Redis may throw tasks away: maxmemory-policy is {server.eviction_policy!r}.",
+                hint="CONFIG SET maxmemory-policy noeviction (and in redis.conf), so that a full server refuses new "
+                "tasks instead of losing old ones.",
+                id="dtq.W002",
+            )
+        )
+    if not server.aof:
+        what = "is lost in a restart" if not server.snapshots else "of the last minutes is lost in a crash"
+        found.append(
+            checks.Warning(
+                f"Redis writes no append-only file: whatever it holds {what}.",
+                hint="CONFIG SET appendonly yes (and in redis.conf).",
+                id="dtq.W003",
+            )
+        )
+    return found
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])

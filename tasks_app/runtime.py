@@ -1,0 +1,118 @@
+"""The composition root: this process's one client, commands, queries and handlers, each made when first asked for.
+
+Also the way in for Python code of the same project: ``submit_task`` and ``submit_on_commit``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import redis
+
+from tasks_app.conf import config, redis_url
+from tasks_app.domain.errors import ConfigError
+from tasks_app.domain.submission import Submission, parse_submission
+from tasks_app.handlers.builtin import redis_counter, register_demo_tasks
+from tasks_app.handlers.registry import Registry, default_registry
+from tasks_app.store.commands import Commands, Receipt
+from tasks_app.store.connections import connect
+from tasks_app.store.keys import Keys
+from tasks_app.store.queries import Queries
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+@functools.cache
+def client() -> redis.Redis:
+    """The sync Redis client of this process. It connects at the first command."""
+    return connect(redis_url())
+
+
+@functools.cache
+def commands() -> Commands:
+    """What changes tasks and queues."""
+    return Commands(client(), config())
+
+
+@functools.cache
+def queries() -> Queries:
+    """What reads tasks, queues and workers."""
+    return Queries(client(), config())
+
+
+@functools.cache
+def registry() -> Registry:
+    """The handlers of this process: ``DTQ_TASK_MODULES``, each installed app's ``tasks`` module, the demo handlers.
+
+    Raises:
+        ConfigError: a named module cannot be found, or two functions claim one task type.
+    """
+    for name in config().task_modules:
+        _import_named(name)
+    _autodiscover()
+    if config().loads_demo_tasks:
+        register_demo_tasks(default_registry, redis_counter(client(), Keys(config().key_prefix)))
+    return default_registry
+
+
+def submit_task(task_type: str, payload: Mapping[str, Any] | None = None, **options: Any) -> Receipt:
+    """Submit one task now.
+
+    Args:
+        task_type: the handler's name. It need not be known to this process.
+        payload: a JSON object.
+        options: what else a submission can say: ``queue``, ``priority``, ``max_attempts``, ``timeout_ms``,
+            ``delay_seconds`` or ``run_at``, ``idempotency_key``, ``metadata``.
+
+    Raises:
+        ValidationError, PayloadTooLarge: the submission breaks a rule.
+        QueueFull, IdempotencyInProgress, IdempotencyMismatch: it is refused.
+        StoreUnavailable: Redis cannot take it; nothing was written.
+    """
+    return commands().submit(_submission(task_type, payload, options))
+
+
+def submit_on_commit(
+    task_type: str, payload: Mapping[str, Any] | None = None, *, using: str | None = None, **options: Any
+) -> None:
+    """Submit one task once the current transaction of database ``using`` has committed; never if it rolls back.
+
+    A worker can then not look for a row that is not there yet. Outside a transaction the task is submitted at once.
+    A mistake in the submission raises here, inside the transaction; what only Redis can say (``QueueFull``,
+    ``StoreUnavailable``...) raises after the commit, from the end of the outermost ``atomic`` block.
+
+    Args:
+        using: the database alias, the default database when left out.
+    """
+    from django.db import transaction  # the only use of Django here; workers' loops import this module too
+
+    submission = _submission(task_type, payload, options)
+    transaction.on_commit(lambda: commands().submit(submission), using=using)
+
+
+def _submission(task_type: str, payload: Mapping[str, Any] | None, options: Mapping[str, Any]) -> Submission:
+    raw = {**options, "task_type": task_type, "payload": None if payload is None else dict(payload)}
+    return parse_submission(raw, config(), registry().defaults(task_type))
+
+
+def _import_named(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise  # the module is there, and something that it imports is not
+        raise ConfigError(f"DTQ_TASK_MODULES names {name!r}, and there is no module {error.name!r}") from error
+
+
+def _autodiscover() -> None:
+    from django.apps import apps
+
+    for app in apps.get_app_configs():
+        name = f"{app.name}.tasks"
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)
