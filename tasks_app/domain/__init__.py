@@ -1,0 +1,1 @@
+"""The rules of the queue, without Redis and without Django: standard library only."""

@@ -1,0 +1,183 @@
+"""The settings of the queue: read once from the environment into a frozen object that refuses nonsense."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tasks_app.domain.errors import ConfigError
+from tasks_app.domain.retry import RetryPolicy
+
+PREFIX = "DTQ_"
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_KEY_PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,32}|\{[A-Za-z0-9_.-]{1,32}\}")
+_SCHEMES = frozenset({"redis", "rediss", "unix", "redis+sentinel"})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Every ``DTQ_`` setting under its lower-case name. Times carry their unit in the name."""
+
+    redis_url: str = ""
+    data_dir: Path = Path("var")
+    key_prefix: str = "dtq"
+    api_key: str = ""
+    env_name: str = ""
+    task_modules: tuple[str, ...] = ()
+    demo_tasks: bool | None = None
+    worker_concurrency: int = 10
+    visibility_timeout_s: float = 30.0
+    heartbeat_interval_s: float = 5.0
+    drain_timeout_s: float = 30.0
+    max_queue_depth: int = 100_000
+    max_queues: int = 1000
+    max_payload_bytes: int = 262_144
+    result_max_bytes: int = 262_144
+    task_timeout_ms: int = 30_000
+    max_attempts: int = 100
+    default_max_attempts: int = 5
+    retry_base_delay: float = 1.0
+    retry_max_delay: float = 60.0
+    retry_jitter: float = 0.2
+    task_retention_s: int = 604_800
+    idem_ttl_s: int = 86_400
+    dlq_enabled: bool = True
+    dlq_maxlen: int = 100_000
+    redact_keys: tuple[str, ...] = ("password", "passwd", "secret", "token", "api_key", "authorization")
+    metrics_token: str = ""
+    log_level: str = "INFO"
+    log_json: bool = False
+
+    def __post_init__(self) -> None:
+        for problem in self._problems():
+            raise ConfigError(problem)
+
+    @property
+    def embedded(self) -> bool:
+        """True when no server is named, so the one under ``data_dir`` is used."""
+        return not self.redis_url
+
+    @property
+    def open_mode(self) -> bool:
+        """True when anyone who reaches the server may use it, because no key is set."""
+        return not self.api_key
+
+    @property
+    def loads_demo_tasks(self) -> bool:
+        """Demo handlers include one that kills its worker, so by default only open local mode has them."""
+        return self.open_mode if self.demo_tasks is None else self.demo_tasks
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """The backoff of tasks that declare none of their own."""
+        return RetryPolicy(self.retry_base_delay, self.retry_max_delay, self.retry_jitter)
+
+    @property
+    def lease_ms(self) -> int:
+        """The visibility timeout in milliseconds."""
+        return round(self.visibility_timeout_s * 1000)
+
+    def _problems(self) -> list[str]:
+        found = []
+
+        def need(ok: bool, name: str, rule: str) -> None:
+            if not ok:
+                found.append(f"{PREFIX}{name.upper()} {rule}, not {getattr(self, name)!r}")
+
+        if self.redis_url:
+            scheme = urlsplit(self.redis_url).scheme
+            if scheme not in _SCHEMES:  # the value may hold a password, so only its scheme is shown
+                found.append(f"{PREFIX}REDIS_URL must start with one of {sorted(_SCHEMES)}, not {scheme!r}")
+        need(_KEY_PREFIX.fullmatch(self.key_prefix) is not None, "key_prefix", "must be 1-32 of A-Z a-z 0-9 _ . -")
+        if self.api_key and (not self.api_key.isascii() or not self.api_key.isprintable()):
+            found.append(f"{PREFIX}API_KEY must be printable ASCII")
+        need(1 <= self.worker_concurrency <= 10_000, "worker_concurrency", "must be 1..10000")
+        need(0.5 <= self.visibility_timeout_s <= 86_400, "visibility_timeout_s", "must be 0.5..86400 seconds")
+        need(
+            0 < self.heartbeat_interval_s <= self.visibility_timeout_s / 3,
+            "heartbeat_interval_s",
+            f"must be above 0 and at most a third of {PREFIX}VISIBILITY_TIMEOUT_S ({self.visibility_timeout_s:g})",
+        )
+        need(0 <= self.drain_timeout_s <= 86_400, "drain_timeout_s", "must be 0..86400 seconds")
+        need(1 <= self.max_queue_depth <= 100_000_000, "max_queue_depth", "must be 1..100000000")
+        need(1 <= self.max_queues <= 10_000, "max_queues", "must be 1..10000")
+        need(2 <= self.max_payload_bytes <= 67_108_864, "max_payload_bytes", "must be 2..67108864")
+        need(4 <= self.result_max_bytes <= 67_108_864, "result_max_bytes", "must be 4..67108864")
+        need(1 <= self.task_timeout_ms <= 3_600_000, "task_timeout_ms", "must be 1..3600000")
+        need(1 <= self.max_attempts <= 10_000, "max_attempts", "must be 1..10000")
+        need(
+            1 <= self.default_max_attempts <= self.max_attempts,
+            "default_max_attempts",
+            f"must be 1..{PREFIX}MAX_ATTEMPTS ({self.max_attempts})",
+        )
+        need(0 <= self.retry_base_delay <= 86_400, "retry_base_delay", "must be 0..86400 seconds")
+        need(
+            self.retry_base_delay <= self.retry_max_delay <= 31_536_000,
+            "retry_max_delay",
+            f"must be {PREFIX}RETRY_BASE_DELAY..31536000 seconds",
+        )
+        need(0 <= self.retry_jitter <= 1, "retry_jitter", "must be 0..1")
+        need(1 <= self.task_retention_s <= 315_360_000, "task_retention_s", "must be 1..315360000 seconds")
+        need(1 <= self.idem_ttl_s <= 315_360_000, "idem_ttl_s", "must be 1..315360000 seconds")
+        need(1 <= self.dlq_maxlen <= 100_000_000, "dlq_maxlen", "must be 1..100000000")
+        need(
+            self.log_level in {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"},
+            "log_level",
+            "must be DEBUG, INFO, WARNING, ERROR or CRITICAL",
+        )
+        return found
+
+
+def config_from_env(env: Mapping[str, str]) -> Config:
+    """Build the settings from ``DTQ_`` variables; a variable that is unset or empty keeps its default.
+
+    Raises:
+        ConfigError: a value does not parse, breaks its rule, or the name is unknown (a typing mistake would
+            otherwise silently leave a default in force). The ``DTQ_TEST_`` and ``DTQ_DJANGO_`` names are not ours.
+    """
+    known = {f.name: f for f in fields(Config)}
+    values: dict[str, Any] = {}
+    for variable, text in env.items():
+        if not variable.startswith(PREFIX) or variable.startswith(("DTQ_TEST_", "DTQ_DJANGO_")):
+            continue
+        name = variable.removeprefix(PREFIX).lower()
+        if name not in known:
+            raise ConfigError(f"{variable} is not a setting of dtq")
+        if text.strip():
+            default = known[name].default
+            values[name] = _parse(variable, text.strip(), False if default in (None, MISSING) else default)
+    return Config(**values)
+
+
+def _parse(variable: str, text: str, default: object) -> object:
+    try:
+        match default:
+            case bool():
+                return _parse_bool(text)
+            case int():
+                return int(text)
+            case float():
+                return float(text)
+            case tuple():
+                return tuple(part.strip() for part in text.split(",") if part.strip())
+            case Path():
+                return Path(text)
+            case _:
+                return text
+    except ValueError as error:
+        kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
+        raise ConfigError(f"{variable} must be {kind}, not {text!r}") from error
+
+
+def _parse_bool(text: str) -> bool:
+    lowered = text.lower()
+    if lowered in _TRUE:
+        return True
+    if lowered in _FALSE:
+        return False
+    raise ValueError(text)

@@ -1,0 +1,130 @@
+"""The one exception tree. Each error has a ``code`` that travels to the API and the console."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tasks_app.domain.status import TaskStatus
+
+
+class DtqError(Exception):
+    """Root of everything the queue refuses. ``details`` is JSON-serialisable and safe to show."""
+
+    code = "INTERNAL_ERROR"
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+
+class ConfigError(DtqError):
+    """A setting has a value that cannot work."""
+
+    code = "CONFIG_ERROR"
+
+
+class ValidationError(DtqError):
+    """A submission or a filter breaks a rule; ``fields`` maps each field to its messages."""
+
+    code = "VALIDATION_ERROR"
+
+    def __init__(self, fields: Mapping[str, list[str]]) -> None:
+        names = ", ".join(sorted(fields))
+        super().__init__(f"Invalid input: {names}", fields=dict(fields))
+        self.fields = dict(fields)
+
+
+class MalformedJson(DtqError):
+    """The text is not JSON, or is JSON that cannot be kept exactly."""
+
+    code = "VALIDATION_ERROR"
+
+
+class PayloadTooLarge(DtqError):
+    """The payload's JSON text is longer than ``DTQ_MAX_PAYLOAD_BYTES``."""
+
+    code = "PAYLOAD_TOO_LARGE"
+
+
+class QueueFull(DtqError):
+    """Waiting plus scheduled tasks of the queue have reached ``DTQ_MAX_QUEUE_DEPTH``."""
+
+    code = "QUEUE_FULL"
+
+
+class IdempotencyInProgress(DtqError):
+    """The key belongs to a task that is still alive; ``details`` has its ``task_id``."""
+
+    code = "IDEMPOTENCY_IN_PROGRESS"
+
+
+class IdempotencyMismatch(DtqError):
+    """The key was used with another task type or payload; ``details`` has the ``task_id``."""
+
+    code = "IDEMPOTENCY_MISMATCH"
+
+
+class IdempotencyConflict(DtqError):
+    """A dead task cannot come back: its key now belongs to another live task."""
+
+    code = "IDEMPOTENCY_CONFLICT"
+
+
+class NotFound(DtqError):
+    """No such task, queue or worker."""
+
+    code = "NOT_FOUND"
+
+
+class TaskFinished(DtqError):
+    """The task has already ended; ``details`` has its ``status``."""
+
+    code = "TASK_FINISHED"
+
+
+class CancelRequested(DtqError):
+    """The task is running: the request is recorded and its worker will stop it."""
+
+    code = "CANCEL_REQUESTED"
+
+
+class WrongStatus(DtqError):
+    """The action does not apply to the task's status; ``details`` has ``status`` and ``allowed``."""
+
+    code = "WRONG_STATUS"
+
+
+class InvalidTransition(DtqError):
+    """A move that the state machine does not list. Seeing one means a bug, not bad input."""
+
+    code = "INVALID_TRANSITION"
+
+    def __init__(self, current: TaskStatus, target: TaskStatus) -> None:
+        super().__init__(f"A task cannot go from {current} to {target}", current=current, target=target)
+
+
+class InvalidCursor(DtqError):
+    """A page cursor that this server did not make."""
+
+    code = "INVALID_CURSOR"
+
+
+class UnreadableRecord(DtqError):
+    """A task's hash in Redis does not decode; ``details`` has the ``task_id`` and the reason."""
+
+    code = "UNREADABLE_RECORD"
+
+
+class StoreUnavailable(DtqError):
+    """Redis is gone, loading, read-only or out of memory. Nothing was half-written."""
+
+    code = "REDIS_UNAVAILABLE"
+
+
+class LeaseLost(DtqError):
+    """The attempt no longer belongs to this worker; its outcome was dropped."""
+
+    code = "LEASE_LOST"

@@ -1,0 +1,146 @@
+"""What the queue looks like at a moment: the read side's shapes. Times are epoch milliseconds by Redis' clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from tasks_app.domain.status import TaskStatus
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts, for the audit. ``source`` is an address or ``cli``."""
+
+    name: str
+    source: str = ""
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a list; ``next`` is an opaque cursor, ``None`` on the last page."""
+
+    items: list[T]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """Which tasks a list shows; everything given must match. ``q``: an id, an id's start, or an idempotency key."""
+
+    status: TaskStatus | None = None
+    queue: str | None = None
+    task_type: str | None = None
+    worker_id: str | None = None
+    q: str | None = None
+    created_after: int | None = None
+    created_before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A queue's pause; ``until`` is ``None`` when somebody has to resume it."""
+
+    by: str
+    at: int
+    reason: str = ""
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue and its counts. ``oldest_at`` is when the longest waiting queued task was born."""
+
+    name: str
+    queued: int
+    pending: int
+    retrying: int
+    running: int
+    dead_lettered: int
+    oldest_at: int | None = None
+    pause: Pause | None = None
+    bands: dict[int, int] = field(default_factory=dict)
+    """Waiting per priority, 9 first; filled for one queue only, as it costs two commands a band."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker's last heartbeat. ``state``: ready, busy, draining, late (missed beats) or gone."""
+
+    id: str
+    state: str
+    host: str
+    pid: int
+    version: str
+    started_at: int
+    seen_at: int
+    concurrency: int
+    occupied: int
+    queues: tuple[str, ...]
+    processed: int
+    failed: int
+    running: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An entry of the dead-letter stream; ``entry`` is its stream id."""
+
+    entry: str
+    task_id: str
+    task_type: str
+    queue: str
+    attempts: int
+    error_class: str
+    error_message: str
+    fingerprint: str
+    worker_id: str
+    failed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterGroup:
+    """Dead letters with one fingerprint: same type, same error class, same message but for its numbers."""
+
+    fingerprint: str
+    task_type: str
+    error_class: str
+    error_message: str
+    count: int
+    first_seen: int
+    last_seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """Who did what to what."""
+
+    entry: str
+    at: int
+    actor: str
+    action: str
+    target: str
+    task_id: str
+    source: str
+    request_id: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """The Redis or Valkey server behind the queue. ``snapshots``: whether RDB saves are set, ``None`` when unknown."""
+
+    product: str
+    version: str
+    used_memory: int
+    max_memory: int
+    eviction_policy: str
+    aof: bool
+    snapshots: bool | None
+    clients: int
+    uptime_s: int
+    now: int

@@ -1,0 +1,185 @@
+"""Between Redis' bytes and the domain's shapes. A record that does not decode raises instead of guessing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasks_app.domain.errors import UnreadableRecord
+from tasks_app.domain.snapshot import AuditEntry, DeadLetter
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Attempt, LogLine, Task, UnreadableTask
+
+SUMMARY = (
+    "status",
+    "task_type",
+    "queue",
+    "priority",
+    "attempt",
+    "max_attempts",
+    "timeout_ms",
+    "created_at",
+    "enqueued_at",
+    "started_at",
+    "finished_at",
+    "due_at",
+    "expires_at",
+    "worker_id",
+    "error_class",
+    "error_message",
+    "fingerprint",
+    "idempotency_key",
+    "cancel_requested",
+    "give_backs",
+    "requeues",
+    "progress",
+    "progress_note",
+)
+"""The fields a list reads: all but the ones that can be large."""
+
+DETAIL = (*SUMMARY, "payload", "metadata", "result", "traceback")
+
+_REQUIRED = ("status", "task_type", "queue", "priority", "attempt", "max_attempts", "timeout_ms", "created_at")
+
+
+def decode_task(task_id: str, names: Sequence[str], values: Sequence[bytes | None]) -> Task:
+    """Build a task from ``HMGET`` values.
+
+    Raises:
+        UnreadableRecord: a required field is missing, a number is none, the text is not UTF-8, or the JSON is broken.
+    """
+    try:
+        fields = {name: value.decode() for name, value in zip(names, values, strict=True) if value is not None}
+        missing = [name for name in _REQUIRED if name not in fields]
+        if missing:
+            raise UnreadableRecord(f"Fields are missing: {', '.join(missing)}", task_id=task_id)
+        full = "payload" in names
+        for name in ("payload", "metadata", "result"):
+            if name in fields:
+                json.loads(fields[name])
+        if full and "payload" not in fields:
+            raise UnreadableRecord("Fields are missing: payload", task_id=task_id)
+        return Task(
+            id=task_id,
+            task_type=fields["task_type"],
+            queue=fields["queue"],
+            priority=int(fields["priority"]),
+            status=TaskStatus(fields["status"]),
+            attempt=int(fields["attempt"]),
+            max_attempts=int(fields["max_attempts"]),
+            timeout_ms=int(fields["timeout_ms"]),
+            created_at=int(fields["created_at"]),
+            payload_json=fields.get("payload"),
+            metadata_json=fields.get("metadata", "{}") if full else None,
+            result_json=fields.get("result"),
+            enqueued_at=_integer(fields, "enqueued_at"),
+            started_at=_integer(fields, "started_at"),
+            finished_at=_integer(fields, "finished_at"),
+            due_at=_integer(fields, "due_at"),
+            expires_at=_integer(fields, "expires_at"),
+            worker_id=fields.get("worker_id"),
+            error_class=fields.get("error_class"),
+            error_message=fields.get("error_message"),
+            traceback=fields.get("traceback") or None,
+            fingerprint=fields.get("fingerprint"),
+            idempotency_key=fields.get("idempotency_key"),
+            cancel_requested="cancel_requested" in fields,
+            give_backs=int(fields.get("give_backs", 0)),
+            requeues=int(fields.get("requeues", 0)),
+            progress=float(fields["progress"]) if "progress" in fields else None,
+            progress_note=fields.get("progress_note") or None,
+        )
+    except UnicodeDecodeError as error:
+        raise UnreadableRecord("The record is not UTF-8", task_id=task_id) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableRecord(f"The record does not decode: {error}", task_id=task_id) from error
+
+
+def decode_row(task_id: str, values: Sequence[bytes | None]) -> Task | UnreadableTask | None:
+    """A list's row from ``SUMMARY`` values; ``None`` when the record has gone since its id was read."""
+    if all(value is None for value in values):
+        return None
+    try:
+        return decode_task(task_id, SUMMARY, values)
+    except UnreadableRecord as error:
+        return UnreadableTask(task_id, error.message)
+
+
+def decode_attempt(text: bytes) -> Attempt:
+    """An element of a task's attempts list."""
+    raw = json.loads(text)
+    return Attempt(
+        number=int(raw["number"]),
+        outcome=raw["outcome"],
+        worker_id=raw["worker_id"],
+        started_at=int(raw["started_at"]),
+        ended_at=int(raw["ended_at"]),
+        error_class=raw.get("error_class") or None,
+        error_message=raw.get("error_message") or None,
+        traceback=raw.get("traceback") or None,
+    )
+
+
+def decode_log_line(text: bytes) -> LogLine:
+    """An element of a task's log: ``<ms> <attempt> <message>``."""
+    at, attempt, message = text.decode(errors="replace").split(" ", 2)
+    return LogLine(int(at), int(attempt), message)
+
+
+def decode_dead_letter(entry: bytes, fields: Mapping[bytes, bytes]) -> DeadLetter:
+    """An entry of the dead-letter stream; what is missing reads as empty."""
+    texts = _texts(fields)
+    return DeadLetter(
+        entry=entry.decode(),
+        task_id=texts.get("task_id", ""),
+        task_type=texts.get("task_type", ""),
+        queue=texts.get("queue", ""),
+        attempts=_number(texts.get("attempts")),
+        error_class=texts.get("error_class", ""),
+        error_message=texts.get("error_message", ""),
+        fingerprint=texts.get("fingerprint", ""),
+        worker_id=texts.get("worker_id", ""),
+        failed_at=_number(texts.get("failed_at")) or entry_ms(entry),
+    )
+
+
+def decode_audit(entry: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:
+    """An entry of the audit stream."""
+    texts = _texts(fields)
+    return AuditEntry(
+        entry=entry.decode(),
+        at=_number(texts.get("ts")) or entry_ms(entry),
+        actor=texts.get("actor", ""),
+        action=texts.get("action", ""),
+        target=texts.get("target", ""),
+        task_id=texts.get("task_id", ""),
+        source=texts.get("source", ""),
+        request_id=texts.get("request_id", ""),
+        detail=texts.get("detail", ""),
+    )
+
+
+def entry_ms(entry: bytes) -> int:
+    """The milliseconds in a stream entry's id."""
+    return int(entry.split(b"-")[0])
+
+
+def flat(items: Sequence[bytes]) -> dict[str, str]:
+    """A flat list of names and values as a dict of text."""
+    return {
+        name.decode(errors="replace"): value.decode(errors="replace")
+        for name, value in zip(items[::2], items[1::2], strict=True)
+    }
+
+
+def _texts(fields: Mapping[Any, Any]) -> dict[str, str]:
+    return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()}
+
+
+def _integer(fields: Mapping[str, str], name: str) -> int | None:
+    return int(fields[name]) if name in fields else None
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdigit() else 0

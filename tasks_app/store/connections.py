@@ -1,0 +1,86 @@
+"""Connections to Redis or Valkey, and what their errors mean to us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    BusyLoadingError,
+    ClusterDownError,
+    ConnectionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+    TimeoutError,
+)
+from redis.retry import Retry
+
+from tasks_app.domain.errors import StoreUnavailable
+
+RETRY_AFTER_S = 2
+_GONE = (ConnectionError, TimeoutError, ClusterDownError)
+_REFUSED = {
+    BusyLoadingError: "Redis is loading its data",
+    ReadOnlyError: "Redis is a read-only replica",
+    OutOfMemoryError: "Redis is out of memory",
+}
+# Refusals that the client library hands on as plain error replies, by their first word.
+_REFUSED_WORDS = {
+    "OOM": "Redis is out of memory",
+    "MISCONF": "Redis cannot write to its disk",
+    "READONLY": "Redis is a read-only replica",
+    "MASTERDOWN": "Redis is a replica without its primary",
+    "NOREPLICAS": "Redis lacks the replicas it needs to accept writes",
+    "BUSY": "Redis is busy with a script",
+    "LOADING": "Redis is loading its data",
+}
+
+
+def connect(url: str, *, timeout_s: float = 5.0) -> redis.Redis:
+    """A blocking client with a thread-safe pool.
+
+    A command is never sent twice by the library: a submit whose answer was lost may have happened, and only the caller
+    can know whether repeating it is safe. Replies are bytes; payloads are nobody's business here.
+    """
+    return redis.Redis.from_url(url, **_options(timeout_s), retry=Retry(NoBackoff(), 0))
+
+
+def connect_async(url: str, *, timeout_s: float = 5.0) -> redis.asyncio.Redis:
+    """The same for asyncio. Blocking commands bring their own longer timeout."""
+    return redis.asyncio.Redis.from_url(url, **_options(timeout_s), retry=AsyncRetry(NoBackoff(), 0))
+
+
+def _options(timeout_s: float) -> dict[str, Any]:
+    return {
+        "protocol": 2,
+        "decode_responses": False,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        "health_check_interval": 0,
+    }
+
+
+@contextmanager
+def translating() -> Iterator[None]:
+    """Turn what the client library raises when Redis cannot serve us into ``StoreUnavailable``."""
+    try:
+        yield
+    except _GONE as error:
+        for kind, reason in _REFUSED.items():
+            if isinstance(error, kind):
+                raise StoreUnavailable(reason) from error
+        raise StoreUnavailable("Redis cannot be reached") from error
+    except ResponseError as error:
+        for kind, reason in _REFUSED.items():
+            if isinstance(error, kind):
+                raise StoreUnavailable(reason) from error
+        for word, reason in _REFUSED_WORDS.items():
+            if str(error).startswith((word + " ", "-" + word)) or f" -{word} " in str(error):
+                raise StoreUnavailable(reason) from error
+        raise

@@ -1,0 +1,183 @@
+"""Queues, workers, the leader and the server, as they are now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from redis.exceptions import ResponseError
+
+from tasks_app.domain.errors import NotFound
+from tasks_app.domain.snapshot import Pause, QueueInfo, ServerInfo, WorkerInfo
+from tasks_app.domain.status import TaskStatus
+from tasks_app.store.connections import translating
+from tasks_app.store.keys import GROUP
+from tasks_app.store.reader import Pipeline, Reader
+from tasks_app.store.scripts import heartbeat_ttl_ms
+
+_WAITING = (TaskStatus.QUEUED, TaskStatus.PENDING, TaskStatus.RETRYING)
+
+
+class Fleet(Reader):
+    """Reads that concern no single task."""
+
+    def queues(self) -> list[QueueInfo]:
+        """Every queue by name, without its bands. Two or three round trips, seven commands a queue."""
+        names = sorted(name.decode() for name in self._one("smembers", self._keys.queues))
+        return self._queue_infos(names)
+
+    def queue(self, name: str) -> QueueInfo:
+        """One queue with its bands. Four round trips.
+
+        Raises:
+            NotFound: no task ever named it.
+        """
+        if not self._one("sismember", self._keys.queues, name):
+            raise NotFound(f"There is no queue {name}")
+        (info,) = self._queue_infos([name])
+        return replace(info, bands=self._bands(name))
+
+    def task_types(self) -> list[str]:
+        """The types that some task has. One round trip."""
+        return sorted(name.decode() for name in self._one("smembers", self._keys.types))
+
+    def workers(self) -> list[WorkerInfo]:
+        """Workers by id, those included whose heartbeat has just stopped. Two round trips."""
+        seen = self._one("zrange", self._keys.workers, 0, -1, withscores=True)
+        ids = [(worker_id.decode(), int(at)) for worker_id, at in seen]
+
+        def read(pipe: Pipeline) -> None:
+            pipe.time()
+            for worker_id, _ in ids:
+                pipe.hgetall(self._keys.worker(worker_id))
+
+        time, *records = self._all(read)
+        now = time[0] * 1000 + time[1] // 1000
+        infos = [
+            self._worker_info(worker_id, at, record, now) for (worker_id, at), record in zip(ids, records, strict=True)
+        ]
+        return sorted(infos, key=lambda info: info.id)
+
+    def worker(self, worker_id: str) -> WorkerInfo:
+        """One worker. Raises NotFound. Two round trips."""
+        for info in self.workers():
+            if info.id == worker_id:
+                return info
+        raise NotFound(f"There is no worker {worker_id}")
+
+    def leader(self) -> str | None:
+        """The worker or scheduler that leads, if any. One round trip."""
+        lock = self._one("get", self._keys.lock)
+        return lock.decode().partition(" ")[2] if lock else None
+
+    def server(self) -> ServerInfo:
+        """The server's version and condition. Two round trips."""
+
+        def read(pipe: Pipeline) -> None:
+            pipe.info()
+            pipe.time()
+
+        info, time = self._all(read)
+        try:
+            saves: bool | None = bool(self._one("config_get", "save").get(b"save"))
+        except ResponseError:
+            saves = None  # hosted servers keep CONFIG to themselves
+        return ServerInfo(
+            product="Valkey" if "valkey_version" in info else "Redis",
+            version=str(info.get("valkey_version") or info.get("redis_version", "")),
+            used_memory=int(info.get("used_memory", 0)),
+            max_memory=int(info.get("maxmemory", 0)),
+            eviction_policy=str(info.get("maxmemory_policy", "noeviction")),
+            aof=bool(info.get("aof_enabled")),
+            snapshots=saves,
+            clients=int(info.get("connected_clients", 0)),
+            uptime_s=int(info.get("uptime_in_seconds", 0)),
+            now=time[0] * 1000 + time[1] // 1000,
+        )
+
+    def _queue_infos(self, names: Sequence[str]) -> list[QueueInfo]:
+        def read(pipe: Pipeline) -> None:
+            for name in names:
+                for status in (*_WAITING, TaskStatus.DEAD_LETTERED):
+                    pipe.zcard(self._keys.index(status, queue=name))
+                pipe.hget(self._keys.running, f"q:{name}")
+                pipe.get(self._keys.paused(name))
+                pipe.zrange(self._keys.index(TaskStatus.QUEUED, queue=name), 0, 0)
+
+        replies = self._all(read) if names else []
+        infos = []
+        for i, name in enumerate(names):
+            queued, pending, retrying, dead, running, pause, oldest = replies[i * 7 : i * 7 + 7]
+            infos.append(
+                QueueInfo(
+                    name=name,
+                    queued=queued,
+                    pending=pending,
+                    retrying=retrying,
+                    running=int(running or 0),
+                    dead_lettered=dead,
+                    # An id opens with the milliseconds of its birth, so the oldest one needs no record.
+                    oldest_at=_born_at(oldest[0].decode()) if oldest else None,
+                    pause=_pause(pause),
+                )
+            )
+        return infos
+
+    def _bands(self, name: str) -> dict[int, int]:
+        streams = [self._keys.stream(name, band) for band in range(9, -1, -1)]
+
+        def lengths(pipe: Pipeline) -> None:
+            for stream in streams:
+                pipe.xlen(stream)
+
+        totals = self._all(lengths)
+        # XPENDING needs the group, which a lane gets with its first claim.
+        waiting = {}
+        with translating():
+            pipe = self._client.pipeline(transaction=False)
+            for stream in streams:
+                pipe.xpending(stream, GROUP)
+            pending = pipe.execute(raise_on_error=False)
+        for band, total, summary in zip(range(9, -1, -1), totals, pending, strict=True):
+            delivered = 0 if isinstance(summary, Exception) else int(summary["pending"])
+            waiting[band] = max(0, total - delivered)
+        return waiting
+
+    def _worker_info(self, worker_id: str, seen_at: int, record: dict[bytes, bytes], now: int) -> WorkerInfo:
+        texts = {name.decode(): value.decode(errors="replace") for name, value in record.items()}
+        state = texts.get("state", "gone")
+        if not record:
+            state = "gone"
+        elif now - seen_at > heartbeat_ttl_ms(self._config) // 2:
+            state = "late"
+        return WorkerInfo(
+            id=worker_id,
+            state=state,
+            host=texts.get("host", ""),
+            pid=int(texts.get("pid", 0)),
+            version=texts.get("version", ""),
+            started_at=int(texts.get("started_at", 0)),
+            seen_at=seen_at,
+            concurrency=int(texts.get("concurrency", 0)),
+            occupied=int(texts.get("occupied", 0)),
+            queues=tuple(filter(None, texts.get("queues", "").split(","))),
+            processed=int(texts.get("processed", 0)),
+            failed=int(texts.get("failed", 0)),
+            running=tuple(json.loads(texts.get("running", "[]"))),
+            note=texts.get("note", ""),
+        )
+
+
+def _born_at(task_id: str) -> int | None:
+    try:
+        return int(task_id[:12], 16)
+    except ValueError:
+        return None  # a planted member; unknown is shown as unknown
+
+
+def _pause(text: bytes | None) -> Pause | None:
+    if text is None:
+        return None
+    raw = json.loads(text)
+    return Pause(by=raw["by"], at=int(raw["at"]), reason=raw.get("reason", ""), until=raw.get("until"))

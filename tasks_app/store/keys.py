@@ -1,0 +1,165 @@
+"""Every key name of the queue, for Python and for the scripts (``docs/redis-keys.md`` lists what each holds)."""
+
+from __future__ import annotations
+
+GROUP = "workers"
+"""The consumer group of every lane's stream."""
+
+# Names of single keys, then openings of key families: what follows the opening is said beside it.
+SINGLE = {
+    "LEASES": "leases",
+    "SCHEDULE": "retry:schedule",
+    "CLAIMED": "retry:claimed",
+    "DEAD_LETTERS": "stream:dead-letter",
+    "AUDIT": "stream:audit",
+    "CANCELLED": "cancelled",
+    "WORKERS": "workers",
+    "QUEUES": "queues",
+    "TYPES": "types",
+    "READY": "ready",
+    "RUNNING": "running",
+    "RETENTION": "retention",
+    "FINGERPRINTS": "fingerprints",
+    "KEYED": "index:idempotency",
+    "LOCK": "lock:scheduler",
+    "EVENTS": "events",
+    "REPAIR": "repair",
+}
+FAMILY = {
+    "STREAM": "stream:",  # <queue>:p<priority>
+    "TASK": "task:",  # <id>
+    "ATTEMPTS": "attempts:",  # <id>
+    "LOG": "log:",  # <id>
+    "IDEMPOTENCY": "idempotency:",  # <queue>:<key>
+    "WORKER": "worker:",  # <worker id>
+    "CONTROL": "control:",  # <worker id>, a channel
+    "QUEUE": "queue:",  # <queue>:paused
+    "WAKE": "wake:",  # <queue>, or * for workers of every queue
+    "INDEX": "index:",  # <status>, <status>:q:<queue>, <status>:t:<type>, dead_lettered:f:<fingerprint>
+    "FINGERPRINT": "fingerprint:",  # <fingerprint>
+    "STATS": "stats:",  # m:<minute>
+    "DEMO_COUNTER": "demo:counter:",  # <counter>, of the demo handler "count"
+}
+
+
+class Keys:
+    """Builds the names under one prefix, such as ``dtq`` or ``{dtq}``."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self._single = {name: f"{prefix}:{rest}" for name, rest in SINGLE.items()}
+        self._family = {name: f"{prefix}:{rest}" for name, rest in FAMILY.items()}
+
+    def lua(self) -> str:
+        """The same names as Lua locals, so that no script spells one itself."""
+        names = {**self._single, **self._family}
+        return "\n".join(f"local {name} = '{value}'" for name, value in names.items())
+
+    @property
+    def leases(self) -> str:
+        return self._single["LEASES"]
+
+    @property
+    def schedule(self) -> str:
+        return self._single["SCHEDULE"]
+
+    @property
+    def claimed(self) -> str:
+        return self._single["CLAIMED"]
+
+    @property
+    def dead_letters(self) -> str:
+        return self._single["DEAD_LETTERS"]
+
+    @property
+    def audit(self) -> str:
+        return self._single["AUDIT"]
+
+    @property
+    def cancelled(self) -> str:
+        return self._single["CANCELLED"]
+
+    @property
+    def workers(self) -> str:
+        return self._single["WORKERS"]
+
+    @property
+    def queues(self) -> str:
+        return self._single["QUEUES"]
+
+    @property
+    def types(self) -> str:
+        return self._single["TYPES"]
+
+    @property
+    def ready(self) -> str:
+        return self._single["READY"]
+
+    @property
+    def running(self) -> str:
+        return self._single["RUNNING"]
+
+    @property
+    def retention(self) -> str:
+        return self._single["RETENTION"]
+
+    @property
+    def fingerprints(self) -> str:
+        return self._single["FINGERPRINTS"]
+
+    @property
+    def lock(self) -> str:
+        return self._single["LOCK"]
+
+    @property
+    def events(self) -> str:
+        """The pub/sub channel of lifecycle events."""
+        return self._single["EVENTS"]
+
+    def stream(self, queue: str, priority: int) -> str:
+        return f"{self._family['STREAM']}{queue}:p{priority}"
+
+    def task(self, task_id: str) -> str:
+        return self._family["TASK"] + task_id
+
+    def attempts(self, task_id: str) -> str:
+        return self._family["ATTEMPTS"] + task_id
+
+    def log(self, task_id: str) -> str:
+        return self._family["LOG"] + task_id
+
+    def idempotency(self, queue: str, key: str) -> str:
+        return f"{self._family['IDEMPOTENCY']}{queue}:{key}"
+
+    def worker(self, worker_id: str) -> str:
+        return self._family["WORKER"] + worker_id
+
+    def control(self, worker_id: str) -> str:
+        """The pub/sub channel on which one worker is told what to stop."""
+        return self._family["CONTROL"] + worker_id
+
+    def paused(self, queue: str) -> str:
+        return f"{self._family['QUEUE']}{queue}:paused"
+
+    def wake(self, queue: str) -> str:
+        return self._family["WAKE"] + queue
+
+    def index(self, status: str, *, queue: str | None = None, task_type: str | None = None) -> str:
+        """The ids in ``status``: all of them, one queue's, or one type's (not both)."""
+        if queue is not None:
+            return f"{self._family['INDEX']}{status}:q:{queue}"
+        if task_type is not None:
+            return f"{self._family['INDEX']}{status}:t:{task_type}"
+        return self._family["INDEX"] + status
+
+    def dead_index(self, fingerprint: str) -> str:
+        return f"{self._family['INDEX']}dead_lettered:f:{fingerprint}"
+
+    def fingerprint(self, fingerprint: str) -> str:
+        return self._family["FINGERPRINT"] + fingerprint
+
+    def stats(self, minute: int) -> str:
+        return f"{self._family['STATS']}m:{minute}"
+
+    def demo_counter(self, name: str) -> str:
+        return self._family["DEMO_COUNTER"] + name

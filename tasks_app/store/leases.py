@@ -1,0 +1,176 @@
+"""What a worker does with tasks, each for a whole batch in one script call. For the worker's event loop."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import redis.asyncio
+
+from tasks_app.domain.config import Config
+from tasks_app.domain.status import TaskStatus
+from tasks_app.store.connections import translating
+from tasks_app.store.scripts import AsyncScripts
+
+LEASE_LOST = "LEASE_LOST"
+LOG_LINE_CHARS = 2000
+NOTE_CHARS = 200
+_NAMES_FRESH_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A task this worker now runs. ``payload_json`` and ``metadata_json`` are JSON text."""
+
+    id: str
+    attempt: int
+    max_attempts: int
+    task_type: str
+    queue: str
+    priority: int
+    timeout_ms: int
+    payload_json: str
+    metadata_json: str
+
+
+@dataclass(frozen=True, slots=True)
+class Absorbed:
+    """A stream entry or an expired lease that led to no run; ``reason`` is ``duplicate``, a status or a fault."""
+
+    task_id: str
+    queue: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReply:
+    """What a claim or a reclaim brought."""
+
+    tasks: list[Claimed] = field(default_factory=list)
+    absorbed: list[Absorbed] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How an attempt ended. ``status`` is the verdict's, ``outcome`` goes into the attempt's history."""
+
+    task_id: str
+    attempt: int
+    status: TaskStatus
+    outcome: str
+    delay_ms: int = 0
+    result_json: str = ""
+    error_class: str = ""
+    error_message: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Progress (a fraction, ``None`` leaves it) and log lines of a running attempt."""
+
+    task_id: str
+    attempt: int
+    progress: float | None = None
+    note: str | None = None
+    lines: tuple[str, ...] = ()
+
+
+class Leases:
+    """Claim, finish, reclaim, give back. Every method raises ``StoreUnavailable`` when Redis cannot serve it."""
+
+    def __init__(self, client: redis.asyncio.Redis, config: Config) -> None:
+        self._client = client
+        self._scripts = AsyncScripts(client, config)
+        self._keys = self._scripts.keys
+        self._turn = itertools.count()
+        self._names: tuple[str, ...] = ()
+        self._names_at = float("-inf")
+
+    async def claim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
+        """Take up to ``limit`` waiting tasks, now ``running`` under this worker's lease.
+
+        ``queues`` are served strictly in order, each from p9 to p0. Without any, all queues are, starting at another
+        one each time.
+        """
+        return _reply(await self._scripts.run("claim", worker_id, limit, next(self._turn), *queues))
+
+    async def reclaim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
+        """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end whatever the limit."""
+        return _reply(await self._scripts.run("reclaim", worker_id, limit, *queues))
+
+    async def finish(self, worker_id: str, batch: Sequence[Finish]) -> list[str]:
+        """Write the outcomes. Per item the status the task now has, or ``LEASE_LOST`` (nothing was written)."""
+        args: list[str | int] = []
+        for f in batch:
+            args += (
+                f.task_id,
+                f.attempt,
+                f.status.value,
+                f.outcome,
+                f.delay_ms,
+                f.result_json,
+                f.error_class,
+                f.error_message,
+                f.traceback,
+            )
+        return [word.decode() for word in await self._scripts.run("finish", worker_id, *args)]
+
+    async def give_back(self, worker_id: str, running: Sequence[tuple[str, int]]) -> int:
+        """End the leases of ``(task_id, attempt)`` now. Returns how many were still this worker's."""
+        if not running:
+            return 0
+        return int(await self._scripts.run("giveback", worker_id, *(part for task in running for part in task)))
+
+    async def note(self, worker_id: str, notes: Sequence[Note]) -> None:
+        """Store progress and log lines; long ones are cut, those of lost attempts dropped."""
+        args: list[str | int | float] = []
+        for n in notes:
+            progress = "" if n.progress is None else n.progress
+            args += (n.task_id, n.attempt, progress, (n.note or "")[:NOTE_CHARS], len(n.lines))
+            args += (line if len(line) <= LOG_LINE_CHARS else line[:LOG_LINE_CHARS] + " … (cut)" for line in n.lines)
+        if args:
+            await self._scripts.run("note", worker_id, *args)
+
+    async def wait(self, queues: tuple[str, ...], timeout_s: float) -> bool:
+        """Wait for a doorbell of the queues (none: of every queue). True when one rang.
+
+        The bell is a hint and may be lost, so callers look for work now and then without it.
+        """
+        keys = [self._keys.wake(queue) for queue in queues or await self._every_queue()]
+        with translating():
+            return await cast(Awaitable[Any], self._client.blpop(keys, timeout=timeout_s)) is not None
+
+    async def _every_queue(self) -> tuple[str, ...]:
+        if time.monotonic() - self._names_at > _NAMES_FRESH_S:
+            with translating():
+                names = await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.queues))
+            # '*' rings when a queue is born whose own bell nobody listens to yet.
+            self._names = ("*", *sorted(name.decode() for name in names))
+            self._names_at = time.monotonic()
+        return self._names
+
+
+def _reply(raw: Any) -> ClaimReply:
+    taken, absorbed = raw
+    return ClaimReply(
+        [
+            Claimed(
+                task_id.decode(),
+                int(attempt),
+                int(max_attempts),
+                task_type.decode(errors="replace"),
+                queue.decode(errors="replace"),
+                int(priority),
+                int(timeout_ms or 0),
+                # Damaged text reaches the handler's decoder as such and ends the task there, not the whole batch here.
+                payload.decode(errors="surrogateescape"),
+                metadata.decode(errors="surrogateescape"),
+            )
+            for task_id, attempt, max_attempts, task_type, queue, priority, timeout_ms, payload, metadata in taken
+        ],
+        [Absorbed(*(part.decode(errors="replace") for part in entry)) for entry in absorbed],
+    )

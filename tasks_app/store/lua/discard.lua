@@ -1,0 +1,64 @@
+-- Removes the records of dead-lettered, failed or damaged tasks and everything that belongs to them.
+-- ARGV: actor, address, request id, audit target or '' for one entry a task, ids... Replies per id {word, status}.
+--#include clock transition index record terminal stats event enqueue ack retention attempts deadletter scheduled audit commit
+local target = ARGV[4]
+local replies, done = {}, 0
+
+local function forget(id)
+  redis.call('DEL', TASK .. id, ATTEMPTS .. id, LOG .. id)
+end
+
+-- A damaged record may stand in any index, so each place it could be is cleaned.
+local function forget_damaged(task)
+  for status in pairs(STATUSES) do
+    redis.call('ZREM', INDEX .. status, task.id)
+    if task.queue then
+      redis.call('ZREM', INDEX .. status .. ':q:' .. task.queue, task.id)
+    end
+    if task.type then
+      redis.call('ZREM', INDEX .. status .. ':t:' .. task.type, task.id)
+    end
+  end
+  redis.call('ZREM', LEASES, task.id)
+  unschedule(task.id)
+end
+
+local function discard(id)
+  local task = read(id, 'dlq_entry', 'fingerprint')
+  if not task.readable then
+    if redis.call('EXISTS', TASK .. id) == 0 and not redis.call('ZSCORE', INDEX .. 'dead_lettered', id) then
+      return { 'NOT_FOUND', '' }
+    end
+    forget_damaged(task)
+  elseif not REQUEUEABLE[task.status] then
+    return { 'WRONG_STATUS', task.status }
+  else
+    dig_up(id, task.more[FIRST_EXTRA], task.more[FIRST_EXTRA + 1])
+    if task.key then
+      local name = IDEMPOTENCY .. task.queue .. ':' .. task.key
+      local ok, holder = pcall(cjson.decode, redis.call('GET', name) or '')
+      if ok and type(holder) == 'table' and holder.task_id == id then
+        redis.call('DEL', name)
+      end
+    end
+    moved(task.status, '', task.queue, task.type, id)
+  end
+  forget(id)
+  return { 'OK', '' }
+end
+
+for i = 5, #ARGV do
+  local reply = discard(ARGV[i])
+  replies[#replies + 1] = reply
+  if reply[1] == 'OK' then
+    done = done + 1
+    if target == '' then
+      audit('discard', 'task', ARGV[i], '')
+    end
+  end
+end
+if target ~= '' then
+  audit('purge', target, '', tostring(done))
+end
+commit()
+return replies

@@ -1,0 +1,53 @@
+-- Writes how attempts ended. An attempt that is no longer this worker's changes nothing.
+-- ARGV: worker, then WIDTH values per task (see leases.py). Replies per task the status it has now, or LEASE_LOST.
+--#include clock unhindered transition index record terminal stats event enqueue ack retention attempts deadletter commit
+local WIDTH = 9
+local worker = ARGV[1]
+local released, due, replies = {}, {}, {}
+
+local function finish(task, to, outcome, delay_ms, result, error_class, message, traceback)
+  if task.cancel_requested then
+    to = 'cancelled' -- whatever the handler made of it
+  end
+  local group
+  if to == 'succeeded' then
+    group = ended(task, to, 'result', result)
+  elseif to == 'cancelled' then
+    group = ended(task, to)
+  else
+    record_attempt(task, outcome, error_class, message, traceback)
+    if to == 'retrying' then
+      local due_at = now + tonumber(delay_ms)
+      due[#due + 1] = due_at
+      due[#due + 1] = task.id
+      group = transition(task, to, 'due_at', due_at, 'error_class', error_class, 'error_message', message, 'traceback',
+        traceback)
+    elseif to == 'dead_lettered' then
+      group = bury(task, error_class, message, traceback)
+    else
+      group = ended(task, to, 'error_class', error_class, 'error_message', message, 'traceback', traceback)
+    end
+  end
+  observe(group.runs, now - (task.started_at or now))
+  ack(task.queue .. ':p' .. task.priority, task.entry)
+  released[#released + 1] = task.id
+  return task.status
+end
+
+for i = 0, (#ARGV - 1) / WIDTH - 1 do
+  local at = i * WIDTH + 1
+  local task, to = read(ARGV[at + 1]), ARGV[at + 3]
+  if task.readable and task.status == 'running' and task.attempt == tonumber(ARGV[at + 2]) and task.worker_id == worker then
+    if allowed('running', to) then
+      replies[i + 1] = finish(task, unpack(ARGV, at + 3, at + WIDTH))
+    else
+      replies[i + 1] = 'INVALID_TRANSITION'
+    end
+  else
+    replies[i + 1] = 'LEASE_LOST'
+  end
+end
+each_chunk(released, function(...) redis.call('ZREM', LEASES, ...) end)
+each_chunk(due, function(...) redis.call('ZADD', SCHEDULE, ...) end)
+commit()
+return replies

@@ -1,0 +1,16 @@
+-- Writes what the call moved: streams' acknowledgements, ready lanes, indexes, retention, counters, the event.
+local function commit()
+  ack_all()
+  ring_all()
+  if #groups == 0 then
+    return
+  end
+  for _, group in ipairs(groups) do
+    index(group)
+    if TERMINAL[group.to] then
+      remember(group)
+    end
+  end
+  stats()
+  event()
+end

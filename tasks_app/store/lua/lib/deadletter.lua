@@ -1,0 +1,53 @@
+-- Buries a task whose attempts are used up or whose failure is permanent, and digs it up again.
+-- Dead letters with one cause share a fingerprint: type, error class and the message without its numbers.
+local function hash(text, seed)
+  local h = seed
+  for i = 1, #text do
+    h = (h * 33 + string.byte(text, i)) % 4294967296
+  end
+  return h
+end
+
+local function fingerprint(task_type, error_class, message)
+  local cause = string.sub(string.gsub(message, '0x%x+', '#'), 1, 200)
+  local text = task_type .. '\n' .. error_class .. '\n' .. string.gsub(cause, '%d+', '#')
+  return string.format('%04x%04x%04x%04x', math.floor(hash(text, 5381) / 65536), hash(text, 5381) % 65536,
+    math.floor(hash(text, 52711) / 65536), hash(text, 52711) % 65536)
+end
+
+local function dead_letter_entry(task, error_class, message, print)
+  return redis.call('XADD', DEAD_LETTERS, 'MAXLEN', '~', DLQ_MAXLEN, '*', 'task_id', task.id, 'task_type', task.type or '',
+    'queue', task.queue or '', 'attempts', task.attempt or 0, 'error_class', error_class, 'error_message', message,
+    'fingerprint', print, 'worker_id', task.worker_id or '', 'failed_at', now)
+end
+
+local function bury(task, error_class, message, traceback)
+  if not DLQ_ENABLED then
+    return ended(task, 'failed', 'error_class', error_class, 'error_message', message, 'traceback', traceback)
+  end
+  local print = fingerprint(task.type, error_class, message)
+  local entry = dead_letter_entry(task, error_class, message, print)
+  local group = ended(task, 'dead_lettered', 'error_class', error_class, 'error_message', message, 'traceback',
+    traceback, 'fingerprint', print, 'dlq_entry', entry)
+  group.graves = group.graves or {}
+  group.graves[task.id] = entry .. '@' .. print
+  redis.call('ZADD', INDEX .. 'dead_lettered:f:' .. print, 0, task.id)
+  redis.call('HSET', FINGERPRINT .. print, 'task_type', task.type, 'error_class', error_class, 'error_message', message,
+    'last_seen', now)
+  redis.call('HSETNX', FINGERPRINT .. print, 'first_seen', now)
+  redis.call('ZADD', FINGERPRINTS, now, print)
+  return group
+end
+
+local function dig_up(id, entry, print)
+  if entry then
+    redis.call('XDEL', DEAD_LETTERS, entry)
+  end
+  if print then
+    redis.call('ZREM', INDEX .. 'dead_lettered:f:' .. print, id)
+    if redis.call('EXISTS', INDEX .. 'dead_lettered:f:' .. print) == 0 then
+      redis.call('DEL', FINGERPRINT .. print)
+      redis.call('ZREM', FINGERPRINTS, print)
+    end
+  end
+end

@@ -1,0 +1,76 @@
+-- Settles running tasks whose lease has run out: re-adopts up to `limit` of them for this worker, buries those whose
+-- attempts are used up, ends those whose cancel was asked for.
+-- ARGV: worker, limit, queues... (none: every queue). Replies {adopted tasks, settled ones}.
+--#include clock unhindered transition index record terminal stats event enqueue ack retention attempts deadletter commit
+local SCAN = 500
+local worker, free = ARGV[1], tonumber(ARGV[2])
+local mine, paused = nil, {}
+if ARGV[3] then
+  mine = {}
+  for i = 3, #ARGV do
+    mine[ARGV[i]] = true
+  end
+end
+local adopted, settled, leases, gone = {}, {}, {}, {}
+
+local function is_paused(queue)
+  if paused[queue] == nil then
+    paused[queue] = redis.call('EXISTS', QUEUE .. queue .. ':paused') == 1
+  end
+  return paused[queue]
+end
+
+local function lease(id, until_ms)
+  leases[#leases + 1] = until_ms
+  leases[#leases + 1] = id
+end
+
+local function settle(task, group)
+  observe(group.runs, now - (task.started_at or now))
+  ack(task.queue .. ':p' .. task.priority, task.entry or '0-0')
+  gone[#gone + 1] = task.id
+  settled[#settled + 1] = { task.id, task.queue, task.status }
+end
+
+local function adopt(task)
+  local attempt, given_back = task.attempt, task.more[FIRST_EXTRA + 3]
+  record_attempt(task, given_back and 'given_back' or 'lost')
+  if given_back then
+    redis.call('HINCRBY', TASK .. task.id, 'give_backs', 1)
+  else
+    attempt = attempt + 1
+  end
+  redis.call('HSET', TASK .. task.id, 'worker_id', worker, 'attempt', attempt, 'started_at', now)
+  redis.call('HDEL', TASK .. task.id, 'given_back', 'error_class', 'error_message', 'traceback', 'progress', 'progress_note')
+  local stream = STREAM .. task.queue .. ':p' .. task.priority
+  local handed = redis.pcall('XCLAIM', stream, GROUP, worker, 0, task.entry or '0-0', 'FORCE', 'JUSTID')
+  if handed.err then
+    redis.call('XGROUP', 'CREATE', stream, GROUP, '0', 'MKSTREAM')
+    redis.call('XCLAIM', stream, GROUP, worker, 0, task.entry or '0-0', 'FORCE', 'JUSTID')
+  end
+  lease(task.id, now + LEASE_MS)
+  free = free - 1
+  adopted[#adopted + 1] = { task.id, attempt, task.max_attempts, task.type, task.queue, task.priority,
+    task.more[FIRST_EXTRA] or '', task.more[FIRST_EXTRA + 1] or '', task.more[FIRST_EXTRA + 2] or '{}' }
+end
+
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, SCAN)) do
+  local task = read(id, 'timeout_ms', 'payload', 'metadata', 'given_back')
+  if not task.readable or task.status ~= 'running' then
+    gone[#gone + 1] = id -- a lease without its running task guards nothing
+  elseif task.cancel_requested then
+    settle(task, ended(task, 'cancelled'))
+  elseif task.attempt >= task.max_attempts and not task.more[FIRST_EXTRA + 3] then
+    local message = 'The worker was lost while it ran attempt ' .. task.attempt .. ' of ' .. task.max_attempts
+    record_attempt(task, 'lost', 'WorkerLost', message)
+    settle(task, bury(task, 'WorkerLost', message, ''))
+  elseif is_paused(task.queue) then
+    lease(id, now + 1000) -- no task of a paused queue starts; look again in a second
+  elseif free > 0 and (not mine or mine[task.queue]) then
+    adopt(task)
+  end
+end
+each_chunk(leases, function(...) redis.call('ZADD', LEASES, ...) end)
+each_chunk(gone, function(...) redis.call('ZREM', LEASES, ...) end)
+commit()
+return { adopted, settled }

@@ -1,0 +1,25 @@
+-- Sends scheduled tasks to their streams before they are due.
+-- ARGV: actor, address, request id, ids... Replies per id {word, status}.
+--#include clock transition index record terminal stats event enqueue ack retention scheduled audit commit
+local replies = {}
+
+local function run_now(id)
+  local task = read(id)
+  if not task.status then
+    return { 'NOT_FOUND', '' }
+  elseif not task.readable then
+    return { 'UNREADABLE_RECORD', '' }
+  elseif task.status ~= 'pending' and task.status ~= 'retrying' then
+    return { 'WRONG_STATUS', task.status }
+  end
+  unschedule(id)
+  send(task)
+  audit('run-now', 'task', id, '')
+  return { 'OK', task.status }
+end
+
+for i = 4, #ARGV do
+  replies[#replies + 1] = run_now(ARGV[i])
+end
+commit()
+return replies

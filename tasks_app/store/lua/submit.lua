@@ -1,0 +1,117 @@
+-- Accepts tasks: record, index, stream or schedule entry, idempotency key and event together, or none of it.
+-- ARGV: WIDTH values per task (see commands.py). Replies per task {'ACCEPTED', id} or {refusal, task id or ''},
+-- after the moment of acceptance.
+--#include clock transition index record terminal stats event enqueue ack retention commit
+local WIDTH = 12
+local depths, known, due, keyed, replies = {}, {}, {}, {}, { now }
+
+local function depth(queue)
+  local n = depths[queue]
+  if not n then
+    n = 0
+    for _, status in ipairs({ 'queued', 'pending', 'retrying' }) do
+      n = n + redis.call('ZCARD', INDEX .. status .. ':q:' .. queue)
+    end
+  end
+  return n
+end
+
+local function admit(queue)
+  if known[queue] == nil then
+    known[queue] = redis.call('SISMEMBER', QUEUES, queue) == 1
+    if not known[queue] and redis.call('SCARD', QUEUES) < MAX_QUEUES then
+      redis.call('SADD', QUEUES, queue)
+      known[queue] = true
+      ring('*') -- workers of every queue do not listen to this one's bell yet
+    end
+  end
+  return known[queue]
+end
+
+local function holder_of(name)
+  local text = redis.call('GET', name)
+  local ok, holder = pcall(cjson.decode, text or '')
+  if ok and type(holder) == 'table' and holder.task_id then
+    return holder, redis.call('HGET', TASK .. holder.task_id, 'status')
+  end
+  return nil
+end
+
+local function refusal(queue, key, fingerprint)
+  if key ~= '' then
+    local holder, status = holder_of(IDEMPOTENCY .. queue .. ':' .. key)
+    if holder and status then
+      if holder.fingerprint ~= fingerprint then
+        return { 'IDEMPOTENCY_MISMATCH', holder.task_id }
+      end
+      return { TERMINAL[status] and 'DUPLICATE' or 'IDEMPOTENCY_IN_PROGRESS', holder.task_id }
+    end
+  end
+  if not admit(queue) then
+    return { 'TOO_MANY_QUEUES', '' }
+  end
+  if depth(queue) >= MAX_QUEUE_DEPTH then
+    return { 'QUEUE_FULL', '' }
+  end
+  return nil
+end
+
+local function accept(sequence, random, task_type, queue, priority, max_attempts, timeout_ms, payload, metadata, when, ttl,
+                      key, fingerprint)
+  -- UUID version 7: milliseconds, then the place in this call, then randomness, so that ids sort by birth.
+  local id = string.format('%06x%06x7%03x', math.floor(now / 16777216), now % 16777216, sequence) .. random
+  local fields = { 'priority', priority, 'attempt', 1, 'max_attempts', max_attempts, 'timeout_ms', timeout_ms,
+    'payload', payload, 'created_at', now }
+  local n = #fields
+  local function add(name, value)
+    fields[n + 1] = name
+    fields[n + 2] = value
+    n = n + 2
+  end
+  if metadata ~= '{}' then
+    add('metadata', metadata)
+  end
+  if ttl ~= '' then
+    add('expires_at', now + tonumber(ttl))
+  end
+  -- `when` is +<ms from now> or an epoch in ms.
+  local due_at = tonumber(when)
+  if string.sub(when, 1, 1) == '+' then
+    due_at = now + due_at
+  end
+  local to = 'queued'
+  if due_at > now then
+    to = 'pending'
+    add('due_at', due_at)
+    due[#due + 1] = due_at
+    due[#due + 1] = id
+  else
+    add('enqueued_at', now)
+    add('entry', enqueue(id, queue, priority, 1))
+  end
+  if key ~= '' then
+    add('idempotency_key', key)
+    add('key_fingerprint', fingerprint)
+    local ttl_ms = IDEM_TTL_MS + math.max(0, due_at - now)
+    redis.call('SET', IDEMPOTENCY .. queue .. ':' .. key,
+      cjson.encode({ task_id = id, state = 'processing', fingerprint = fingerprint }), 'PX', ttl_ms)
+    keyed[#keyed + 1] = now + ttl_ms
+    keyed[#keyed + 1] = id
+  end
+  birth(id, to, queue, task_type, fields)
+  depths[queue] = depth(queue) + 1
+  return { 'ACCEPTED', id }
+end
+
+for i = 0, #ARGV / WIDTH - 1 do
+  local at = i * WIDTH
+  local queue, key, fingerprint = ARGV[at + 3], ARGV[at + 11], ARGV[at + 12]
+  replies[i + 2] = refusal(queue, key, fingerprint) or accept(i, unpack(ARGV, at + 1, at + WIDTH))
+end
+each_chunk(due, function(...) redis.call('ZADD', SCHEDULE, ...) end)
+each_chunk(keyed, function(...) redis.call('ZADD', KEYED, ...) end)
+for _, group in ipairs(groups) do
+  redis.call('SADD', TYPES, group.type)
+end
+commit()
+return replies

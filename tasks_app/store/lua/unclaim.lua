@@ -1,0 +1,11 @@
+-- Returns claims that were never released (their scheduler died) to the schedule. ARGV: token, limit. Replies how many.
+--#include lock leading clock unhindered index
+local ids = redis.call('ZRANGEBYSCORE', CLAIMED, '-inf', now - CLAIM_MS, 'LIMIT', 0, ARGV[2])
+local due = {}
+for i, id in ipairs(ids) do
+  due[2 * i - 1] = now
+  due[2 * i] = id
+end
+each_chunk(ids, function(...) redis.call('ZREM', CLAIMED, ...) end)
+each_chunk(due, function(...) redis.call('ZADD', SCHEDULE, ...) end)
+return #ids

@@ -1,0 +1,84 @@
+"""Leases kept and heartbeats sent, from a thread of their own that handler code cannot block."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import redis
+
+from tasks_app.domain.config import Config
+from tasks_app.store.connections import translating
+from tasks_app.store.scripts import Argument, Scripts, heartbeat_ttl_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """Ids this worker no longer owns, and ids somebody wants cancelled."""
+
+    lost: list[str]
+    cancel: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """What a worker says of itself. ``started_at_s`` is the host's clock: it is shown, and decides nothing."""
+
+    worker_id: str
+    host: str
+    pid: int
+    version: str
+    started_at_s: float
+    state: str
+    concurrency: int
+    occupied: int
+    queues: tuple[str, ...]
+    processed: int
+    failed: int
+    running: tuple[str, ...] = ()
+    note: str = ""
+
+
+class Presence:
+    """Every method raises ``StoreUnavailable`` when Redis cannot serve it."""
+
+    def __init__(self, client: redis.Redis, config: Config) -> None:
+        self._client = client
+        self._scripts = Scripts(client, config)
+        self._keys = self._scripts.keys
+        self._ttl_ms = heartbeat_ttl_ms(config)
+
+    def renew(self, worker_id: str, running: Sequence[tuple[str, int]]) -> Renewal:
+        """Extend the leases of ``(task_id, attempt)``, never past a task's timeout plus a grace."""
+        if not running:
+            return Renewal([], [])
+        lost, cancel = self._scripts.run("renew", worker_id, *(part for task in running for part in task))
+        return Renewal([task_id.decode() for task_id in lost], [task_id.decode() for task_id in cancel])
+
+    def heartbeat(self, beat: Heartbeat) -> None:
+        """Write the worker's record; it vanishes when three beats in a row are missed. One round trip."""
+        fields: dict[str, Argument] = {
+            "host": beat.host,
+            "pid": beat.pid,
+            "version": beat.version,
+            "started_at": round(beat.started_at_s * 1000),
+            "state": beat.state,
+            "concurrency": beat.concurrency,
+            "occupied": beat.occupied,
+            "queues": ",".join(beat.queues),
+            "processed": beat.processed,
+            "failed": beat.failed,
+            "running": json.dumps(beat.running),
+            "note": beat.note,
+        }
+        flat = [part for field in fields.items() for part in field]
+        self._scripts.run("heartbeat", beat.worker_id, self._ttl_ms, *flat)
+
+    def leave(self, worker_id: str) -> None:
+        """Take the worker off the list at once: it ended in good order."""
+        with translating():
+            pipe = self._client.pipeline(transaction=True)
+            pipe.delete(self._keys.worker(worker_id))
+            pipe.zrem(self._keys.workers, worker_id)
+            pipe.execute()

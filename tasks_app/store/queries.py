@@ -1,0 +1,179 @@
+"""What the web, the shell client and the metrics read. Each method says how many round trips it costs."""
+
+from __future__ import annotations
+
+import redis
+
+from tasks_app.domain.config import Config
+from tasks_app.domain.errors import NotFound
+from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Page, TaskFilter
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Attempt, Task, TaskDetail, UnreadableTask
+from tasks_app.store import codec
+from tasks_app.store.cursor import decode_cursor, encode_cursor
+from tasks_app.store.fleet import Fleet
+from tasks_app.store.pages import TaskPages
+from tasks_app.store.reader import Pipeline
+
+_GROUPS = 200
+_AUDIT_SCAN = 2000
+
+
+class Queries(Fleet):
+    """The read side. Every method raises ``StoreUnavailable`` when Redis cannot serve it."""
+
+    def __init__(self, client: redis.Redis, config: Config) -> None:
+        super().__init__(client, config)
+        self._pages = TaskPages(client, config)
+
+    def ping(self) -> None:
+        """Ask whether the server answers. One round trip."""
+        self._one("ping")
+
+    def task(self, task_id: str) -> Task:
+        """One task with its payload and result, without its history. One round trip.
+
+        Raises:
+            NotFound, UnreadableRecord: as their names say.
+        """
+        (values,) = self._all(lambda pipe: pipe.hmget(self._keys.task(task_id), codec.DETAIL))
+        return _task(task_id, values)
+
+    def detail(self, task_id: str) -> TaskDetail:
+        """One task with its attempts and log lines, oldest first. One round trip. Raises as :meth:`task`."""
+
+        def read(pipe: Pipeline) -> None:
+            pipe.hmget(self._keys.task(task_id), codec.DETAIL)
+            pipe.lrange(self._keys.attempts(task_id), 0, -1)
+            pipe.lrange(self._keys.log(task_id), 0, -1)
+
+        values, attempts, log = self._all(read)
+        task = _task(task_id, values)
+        history = [codec.decode_attempt(text) for text in attempts]
+        return TaskDetail(task, _with_latest(task, history), [codec.decode_log_line(line) for line in log])
+
+    def tasks(self, where: TaskFilter, cursor: str | None = None, limit: int = 25) -> Page[Task | UnreadableTask]:
+        """The tasks that match, newest first, without their large fields.
+
+        Two round trips; a filter that no index serves on its own takes up to eight more, looks at a bounded number of
+        tasks, and may return a short page whose ``next`` goes on from there.
+
+        Raises:
+            InvalidCursor: ``cursor`` is not one of ours.
+        """
+        return self._pages.page(where, cursor, limit)
+
+    def counts(self, queue: str | None = None, task_type: str | None = None) -> dict[TaskStatus, int]:
+        """How many tasks are in each status: all, one queue's or one type's (not both). One round trip."""
+
+        def read(pipe: Pipeline) -> None:
+            for status in TaskStatus:
+                if status is not TaskStatus.RUNNING:
+                    pipe.zcard(self._keys.index(status, queue=queue, task_type=task_type))
+                elif queue is not None:
+                    pipe.hget(self._keys.running, f"q:{queue}")
+                elif task_type is not None:
+                    pipe.hget(self._keys.running, f"t:{task_type}")
+                else:
+                    pipe.zcard(self._keys.leases)
+
+        return {status: int(count or 0) for status, count in zip(TaskStatus, self._all(read), strict=True)}
+
+    def dead_letters(
+        self, cursor: str | None = None, limit: int = 25, fingerprint: str | None = None
+    ) -> Page[DeadLetter]:
+        """Dead letters, newest first; with ``fingerprint`` those of one cause. One or two round trips.
+
+        Raises:
+            InvalidCursor: ``cursor`` is not one of ours.
+        """
+        if fingerprint is not None:
+            return self._dead_letters_of(fingerprint, cursor, limit)
+        top = f"({decode_cursor(cursor)}" if cursor else "+"
+        entries = self._one("xrevrange", self._keys.dead_letters, top, "-", limit + 1)
+        items = [codec.decode_dead_letter(entry, fields) for entry, fields in entries[:limit]]
+        return Page(items, encode_cursor(items[-1].entry) if len(entries) > limit else None)
+
+    def dead_letter_groups(self) -> list[DeadLetterGroup]:
+        """Dead letters by cause, the latest seen first, at most 200. Two round trips."""
+        prints = [name.decode() for name in self._one("zrevrange", self._keys.fingerprints, 0, _GROUPS - 1)]
+
+        def read(pipe: Pipeline) -> None:
+            for name in prints:
+                pipe.hgetall(self._keys.fingerprint(name))
+                pipe.zcard(self._keys.dead_index(name))
+
+        replies = self._all(read) if prints else []
+        groups = []
+        for name, record, count in zip(prints, replies[::2], replies[1::2], strict=True):
+            if count:
+                texts = {k.decode(): v.decode(errors="replace") for k, v in record.items()}
+                groups.append(
+                    DeadLetterGroup(
+                        fingerprint=name,
+                        task_type=texts.get("task_type", ""),
+                        error_class=texts.get("error_class", ""),
+                        error_message=texts.get("error_message", ""),
+                        count=count,
+                        first_seen=int(texts.get("first_seen", 0)),
+                        last_seen=int(texts.get("last_seen", 0)),
+                    )
+                )
+        return groups
+
+    def audit(self, cursor: str | None = None, limit: int = 50, task_id: str | None = None) -> Page[AuditEntry]:
+        """The audit, newest first; with ``task_id`` what its last 2,000 entries say of one task. One round trip.
+
+        Raises:
+            InvalidCursor: ``cursor`` is not one of ours.
+        """
+        top = f"({decode_cursor(cursor)}" if cursor else "+"
+        count = _AUDIT_SCAN if task_id else limit + 1
+        entries = self._one("xrevrange", self._keys.audit, top, "-", count)
+        items = [codec.decode_audit(entry, fields) for entry, fields in entries]
+        if task_id:
+            return Page([item for item in items if item.task_id == task_id][:limit])
+        return Page(items[:limit], encode_cursor(items[limit - 1].entry) if len(items) > limit else None)
+
+    def _dead_letters_of(self, fingerprint: str, cursor: str | None, limit: int) -> Page[DeadLetter]:
+        top = f"({decode_cursor(cursor)}" if cursor else "+"
+        index = self._keys.dead_index(fingerprint)
+        ids = [i.decode() for i in self._one("zrevrangebylex", index, top, "-", start=0, num=limit + 1)]
+        rows = self._pages.rows(ids[:limit])
+        items = [
+            DeadLetter(
+                entry="",
+                task_id=task.id,
+                task_type=task.task_type,
+                queue=task.queue,
+                attempts=task.attempt,
+                error_class=task.error_class or "",
+                error_message=task.error_message or "",
+                fingerprint=fingerprint,
+                worker_id=task.worker_id or "",
+                failed_at=task.finished_at or task.created_at,
+            )
+            for task in rows
+            if isinstance(task, Task)
+        ]
+        return Page(items, encode_cursor(ids[limit - 1]) if len(ids) > limit else None)
+
+
+def _task(task_id: str, values: list[bytes | None]) -> Task:
+    if all(value is None for value in values):
+        raise NotFound(f"There is no task {task_id}", task_id=task_id)
+    return codec.decode_task(task_id, codec.DETAIL, values)
+
+
+def _with_latest(task: Task, history: list[Attempt]) -> list[Attempt]:
+    """The history plus the attempt that only the record knows: the running one, or one that ended well or cancelled."""
+    if task.started_at is None or (history and history[-1].started_at == task.started_at):
+        return history
+    outcome = {
+        TaskStatus.RUNNING: "running",
+        TaskStatus.SUCCEEDED: "succeeded",
+        TaskStatus.CANCELLED: "cancelled",
+    }.get(task.status)
+    if outcome is None or (outcome == "cancelled" and history and history[-1].number == task.attempt):
+        return history
+    return [*history, Attempt(task.attempt, outcome, task.worker_id or "", task.started_at, task.finished_at)]

@@ -1,0 +1,96 @@
+"""What the scheduler's leader does. Every script checks the token, so a former leader changes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import redis.asyncio
+
+from tasks_app.domain.config import Config
+from tasks_app.store.connections import translating
+from tasks_app.store.scripts import AsyncScripts
+
+_STEP = 500
+_MEMBERS = 5
+"""Retention members a step; each holds up to a thousand ids."""
+_NAMES_EVERY_S = 60.0
+_QUEUE_STEP = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Claimed ids, the milliseconds until the next task is due (``None``: nothing scheduled), and whether we lead."""
+
+    ids: list[str]
+    next_due_ms: int | None
+    leading: bool
+
+
+class Schedule:
+    """Every method raises ``StoreUnavailable`` when Redis cannot serve it."""
+
+    def __init__(self, client: redis.asyncio.Redis, config: Config) -> None:
+        self._client = client
+        self._scripts = AsyncScripts(client, config)
+        self._keys = self._scripts.keys
+        self._names_at = float("-inf")
+        self._queues: list[str] = []
+        self._resume_from = ""
+
+    async def lead(self, owner: str, token: str) -> bool:
+        """Take or renew the leader's lock for ten seconds; the lock shows ``owner`` (a worker id) beside the token."""
+        return bool(await self._scripts.run("lead", token, owner))
+
+    async def resign(self, token: str) -> None:
+        """Give the lock up if we hold it."""
+        await self._scripts.run("resign", token)
+
+    async def claim_due(self, token: str, limit: int = _STEP) -> Due:
+        """Take up to ``limit`` due tasks out of the schedule. A task claimed and not released comes back after 60 s."""
+        reply = await self._scripts.run("due", token, limit)
+        if reply == b"NOT_LEADER":
+            return Due([], None, leading=False)
+        ids, next_due = reply
+        return Due([task_id.decode() for task_id in ids], None if next_due < 0 else int(next_due), leading=True)
+
+    async def requeue_claimed(self, token: str, ids: Sequence[str]) -> int:
+        """Move claimed tasks into their streams, or to ``expired``. Returns how many moved."""
+        return _count(await self._scripts.run("release", token, *ids)) if ids else 0
+
+    async def return_claims(self, token: str) -> int:
+        """Put claims older than 60 s back into the schedule."""
+        return _count(await self._scripts.run("unclaim", token, _STEP))
+
+    async def sweep(self, token: str) -> bool:
+        """One bounded step of upkeep: retention's index members, idempotency keys, names that left, one queue's repair.
+
+        Three to five round trips. True when there is more to do now.
+        """
+        swept = _count(await self._scripts.run("sweep_retention", token, _MEMBERS))
+        extended = _count(await self._scripts.run("sweep_keys", token, _STEP))
+        if time.monotonic() - self._names_at > _NAMES_EVERY_S:
+            cancelled = _count(await self._scripts.run("sweep_names", token, _STEP))
+            if cancelled < _STEP:
+                self._names_at = time.monotonic()
+        await self._repair(token)
+        return swept > 0 or extended >= _STEP
+
+    async def _repair(self, token: str) -> None:
+        if not self._queues:
+            with translating():
+                names = await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.queues))
+            self._queues = sorted(name.decode() for name in names)
+            self._resume_from = ""
+            if not self._queues:
+                return
+        reply = await self._scripts.run("sweep_queue", token, self._queues[-1], self._resume_from, _QUEUE_STEP)
+        self._resume_from = "" if reply == b"NOT_LEADER" else reply.decode()
+        if not self._resume_from:
+            self._queues.pop()
+
+
+def _count(reply: Any) -> int:
+    return 0 if reply == b"NOT_LEADER" else int(reply)
