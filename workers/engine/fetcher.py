@@ -1,0 +1,92 @@
+"""Fills free slots: first with what expired leases left behind, then from the streams; waits when both are empty."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.store.leases import Claimed, ClaimReply, Leases
+from workers.engine.execution import Slots
+from workers.engine.executor import Executor
+from workers.engine.reaper import Reaper
+
+log = structlog.get_logger(__name__)
+
+MAX_CLAIM = 250
+IDLE_LOOK_S = 1.0
+
+
+class Fetcher:
+    """The only one that takes slots, so that claims and re-adoptions never promise one twice."""
+
+    def __init__(
+        self,
+        leases: Leases,
+        worker_id: str,
+        queues: tuple[str, ...],
+        slots: Slots,
+        executor: Executor,
+        reaper: Reaper,
+        stop: asyncio.Event,
+    ) -> None:
+        self._leases = leases
+        self._worker_id = worker_id
+        self._queues = queues
+        self._slots = slots
+        self._executor = executor
+        self._reaper = reaper
+        self._stop = stop
+        self._rung = False
+
+    async def run_once(self) -> None:
+        """Reap if it is time, claim as much as there is room for, or wait for room or for work."""
+        try:
+            free = self._slots.free
+            if self._reaper.due_in(free) <= 0:
+                await self._take(await self._reaper.run_once(min(free, MAX_CLAIM)))
+                free = self._slots.free
+            if not free:
+                await self._slots.wait(max(0.01, self._reaper.due_in(0)))
+                return
+            limit = min(free, MAX_CLAIM)
+            reply = await self._leases.claim(self._worker_id, self._queues, limit)
+        except StoreUnavailable:
+            self._reaper.postpone()
+            raise
+        await self._take(reply)
+        if len(reply.tasks) == limit or reply.absorbed or self._stop.is_set():
+            return
+        if self._rung and not reply.tasks:
+            self._reaper.hurry()
+        wait_s = min(IDLE_LOOK_S, self._reaper.due_in(1))
+        self._rung = wait_s > 0 and await self._ring(max(0.01, wait_s))
+
+    async def _ring(self, timeout_s: float) -> bool:
+        """Wait at the doorbell, but leave it as soon as the worker is told to stop."""
+        wait = asyncio.ensure_future(self._leases.wait(self._queues, timeout_s))
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait((wait, stop), return_when=asyncio.FIRST_COMPLETED)
+            return wait.done() and wait.result()
+        finally:
+            for waiting in (wait, stop):
+                waiting.cancel()
+            await asyncio.gather(wait, stop, return_exceptions=True)
+
+    async def _take(self, reply: ClaimReply) -> None:
+        for absorbed in reply.absorbed:
+            event = "TASK_DUPLICATE_ABSORBED" if absorbed.reason == "duplicate" else "TASK_ABSORBED"
+            log.info(event, task_id=absorbed.task_id, queue=absorbed.queue, reason=absorbed.reason)
+        if not reply.tasks:
+            return
+        if self._stop.is_set():  # the answer came after the signal: these must not start
+            await self._return(reply.tasks)
+        else:
+            self._executor.start(reply.tasks)
+
+    async def _return(self, tasks: Sequence[Claimed]) -> None:
+        given = await self._leases.give_back(self._worker_id, [(task.id, task.attempt) for task in tasks])
+        log.info("CLAIM_GIVEN_BACK", tasks=given)

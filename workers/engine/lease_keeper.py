@@ -1,0 +1,112 @@
+"""The thread that handler code cannot block: renews leases, beats the heart, watches the loop."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.store.presence import Heartbeat, Presence, Renewal
+from workers.engine.backoff import Backoff
+from workers.engine.execution import Execution
+from workers.engine.outage import Outage
+from workers.engine.watchdog import Watchdog
+
+log = structlog.get_logger(__name__)
+
+RENEW_EVERY_S = 1.0
+MAX_RENEWALS_PER_CALL = 500
+LONGEST_BACKOFF_S = 0.5  # short: after an outage leases have to be renewed before anybody reaps them
+
+
+class LeaseKeeper(threading.Thread):
+    """Runs until ``stop``; whatever goes wrong in a step, the next one is taken.
+
+    ``on_renewal`` gets what the store said about the leases and must hand it to the loop itself. ``leased`` is the
+    executor's table; it is only ever copied here, which is one step for the interpreter.
+    """
+
+    def __init__(
+        self,
+        presence: Presence,
+        worker_id: str,
+        leased: dict[str, Execution],
+        *,
+        lease_s: float,
+        heartbeat_every_s: float,
+        beat: Callable[[], Heartbeat],
+        on_renewal: Callable[[Renewal, Sequence[tuple[str, int]]], None],
+        watchdog: Watchdog,
+        outage: Outage,
+        rng: random.Random,
+    ) -> None:
+        super().__init__(name="dtq-lease-keeper", daemon=True)
+        self._presence = presence
+        self._worker_id = worker_id
+        self._leased = leased
+        self._renew_every_s = min(RENEW_EVERY_S, lease_s / 4)
+        self._heartbeat_every_s = heartbeat_every_s
+        self._beat = beat
+        self._on_renewal = on_renewal
+        self._watchdog = watchdog
+        self._outage = outage
+        self._backoff = Backoff(rng, LONGEST_BACKOFF_S)
+        self._leave = False
+        self._stop_asked = threading.Event()
+        self._beat_at = 0.0
+
+    def run(self) -> None:
+        """The thread: a step, a wait, and so on."""
+        while not self._stop_asked.is_set():
+            started = time.monotonic()
+            delay = self._guarded_step(started)
+            self._stop_asked.wait(max(0.0, started + delay - time.monotonic()))
+        if self._leave:
+            try:
+                self._presence.leave(self._worker_id)
+            except StoreUnavailable as error:
+                log.warning("LEAVE_NOT_RECORDED", error=str(error))  # the record ends by itself when its beats stop
+
+    def _guarded_step(self, now: float) -> float:
+        try:
+            self._watchdog.run_once()
+            self.run_once(now)
+        except StoreUnavailable as error:
+            delay = self._backoff.next_s()
+            self._outage.failed("lease keeper", error, retry_in_s=delay)
+            return delay
+        except Exception:
+            log.exception("LOOP_STEP_FAILED", loop="lease keeper")
+            return self._renew_every_s
+        self._outage.worked("lease keeper")
+        self._backoff.reset()
+        return self._renew_every_s
+
+    def run_once(self, now: float) -> None:
+        """Renew everything leased; beat when it is time. ``now`` is this host's monotonic clock.
+
+        Raises:
+            StoreUnavailable: try again soon.
+        """
+        running = [(task_id, e.claimed.attempt) for task_id, e in self._leased.copy().items()]
+        for start in range(0, len(running), MAX_RENEWALS_PER_CALL):
+            part = running[start : start + MAX_RENEWALS_PER_CALL]
+            renewal = self._presence.renew(self._worker_id, part)
+            if renewal.lost or renewal.cancel:
+                self._on_renewal(renewal, part)
+        if now >= self._beat_at:
+            self._presence.heartbeat(self._beat())
+            self._beat_at = now + self._heartbeat_every_s
+
+    def beat_soon(self) -> None:
+        """Make the next step beat, so that a change of state shows within a second."""
+        self._beat_at = 0.0
+
+    def stop(self, *, leave: bool) -> None:
+        """End the thread; with ``leave`` it takes the worker off the list first."""
+        self._leave = leave
+        self._stop_asked.set()

@@ -1,0 +1,270 @@
+"""One worker process: puts the parts together, runs their loops, and leaves in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from tasks_app.domain.config import Config
+from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.handlers import Registry
+from tasks_app.store.leases import Leases
+from tasks_app.store.presence import Heartbeat, Presence, Renewal
+from tasks_app.store.schedule import Schedule
+from workers.engine.committer import Committer
+from workers.engine.control import ControlChannel
+from workers.engine.execution import Execution, Slots
+from workers.engine.executor import Executor, Surroundings
+from workers.engine.fetcher import Fetcher
+from workers.engine.identity import Identity
+from workers.engine.lease_keeper import LeaseKeeper
+from workers.engine.loops import keep_running
+from workers.engine.notes import NoteBook
+from workers.engine.outage import Outage
+from workers.engine.reaper import Reaper
+from workers.engine.scheduler import Scheduler
+from workers.engine.verdicts import Judge
+from workers.engine.watchdog import LoopClock, Watchdog
+
+log = structlog.get_logger(__name__)
+
+CLEANUP_S = 0.5
+"""How long coroutines may clean up before their tasks are given back."""
+FLUSH_S = 5.0
+FLUSH_WHEN_HURRIED_S = 1.0
+MAX_RUNNING_SHOWN = 100
+
+
+class Worker:
+    """Claims and runs tasks until it is told to stop.
+
+    Args:
+        queues: served in this order; none means every queue.
+        schedule: given, this worker is also a candidate for the scheduler's lead.
+        control: the worker's channel for cancel requests; without one they take up to a second.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        identity: Identity,
+        registry: Registry,
+        leases: Leases,
+        presence: Presence,
+        *,
+        schedule: Schedule | None = None,
+        control: ControlChannel | None = None,
+        queues: tuple[str, ...] = (),
+        concurrency: int | None = None,
+        surroundings: Surroundings | None = None,
+        version: str = "",
+        rng: random.Random | None = None,
+    ) -> None:
+        self._config = config
+        self._identity = identity
+        self._registry = registry
+        self._leases = leases
+        self._presence = presence
+        self._schedule = schedule
+        self._control = control
+        self._queues = queues
+        self._surroundings = surroundings or Surroundings()
+        self._version = version
+        self._rng = rng or random.Random()  # noqa: S311 - jitter
+        self._started_at_s = time.time()
+        self._outage = Outage()
+        self._leased: dict[str, Execution] = {}
+        self._stop = asyncio.Event()
+        self._stop_now = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._slots = Slots(concurrency or config.worker_concurrency)
+
+    def stop(self) -> None:
+        """On the loop: the first call drains, the second gives everything back at once."""
+        if self._stop.is_set():
+            self._stop_now.set()
+        self._stop.set()
+        self._slots.wake()
+
+    async def run(self, *, handle_signals: bool = True) -> None:
+        """Work until stopped; returns when every outcome is written and every unfinished task given back."""
+        loop = asyncio.get_running_loop()
+        self._build(loop)
+        if handle_signals:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self.stop)
+        self._ticks.start()
+        self._keeper.start()
+        log.info(
+            "WORKER_STARTED",
+            worker_id=self._identity.worker_id,
+            concurrency=self._slots.concurrency,
+            queues=list(self._queues) or "all",
+            task_types=len(self._registry.names()),
+            scheduler=self._schedule is not None,
+        )
+        fetching = self._loop_task("fetcher", self._fetcher.run_once, self._stop)
+        background = [
+            self._loop_task("committer", self._committer.run_once, self._ended),
+            self._loop_task("notes", self._notes.run_once, self._ended),
+        ]
+        if self._control is not None:
+            background.append(self._loop_task("control channel", self._listen, self._ended))
+        scheduling = None
+        if self._scheduler is not None:
+            scheduling = self._loop_task("scheduler", self._scheduler.run_once, self._stop)
+        try:
+            await fetching
+            await self._leave(scheduling)
+        finally:
+            self._ended.set()
+            for task in background:
+                task.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
+            self._ticks.stop()
+            self._executor.close()
+            self._keeper.stop(leave=True)
+            await loop.run_in_executor(None, self._keeper.join, 2.0)
+            log.info("WORKER_STOPPED", worker_id=self._identity.worker_id, processed=self._committer.processed)
+
+    @property
+    def threads_busy(self) -> int:
+        """Handlers still inside a thread: with any left, the process has to be ended the hard way."""
+        return self._executor.threads_busy
+
+    def _build(self, loop: asyncio.AbstractEventLoop) -> None:
+        worker_id = self._identity.worker_id
+        self._notes = NoteBook(self._leases, worker_id, loop)
+        self._committer = Committer(self._leases, worker_id, self._slots, self._notes, self._leased)
+        self._executor = Executor(
+            self._config,
+            self._registry,
+            Judge(self._config, self._rng),
+            self._slots,
+            self._committer,
+            self._notes,
+            self._leased,
+            loop,
+            self._surroundings,
+        )
+        reaper = Reaper(self._leases, worker_id, self._queues, self._rng)
+        self._fetcher = Fetcher(self._leases, worker_id, self._queues, self._slots, self._executor, reaper, self._stop)
+        self._scheduler = (
+            None if self._schedule is None else Scheduler(self._schedule, worker_id, self._stop, self._rng)
+        )
+        self._loop = loop
+        self._ticks = LoopClock(loop)
+        self._keeper = LeaseKeeper(
+            self._presence,
+            worker_id,
+            self._leased,
+            lease_s=self._config.visibility_timeout_s,
+            heartbeat_every_s=self._config.heartbeat_interval_s,
+            beat=self._beat,
+            on_renewal=self._on_renewal,
+            watchdog=Watchdog(
+                loop,
+                threading.get_ident(),
+                self._ticks,
+                self._leased,
+                limit_s=max(1.0, self._config.visibility_timeout_s / 6),
+            ),
+            outage=self._outage,
+            rng=self._rng,
+        )
+
+    def _loop_task(self, name: str, step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> asyncio.Task[None]:
+        return asyncio.create_task(keep_running(name, step, outage=self._outage, stop=stop, rng=self._rng), name=name)
+
+    async def _listen(self) -> None:
+        assert self._control is not None
+        await self._control.listen(self._executor.cancel)
+
+    # --- leaving
+
+    async def _leave(self, scheduling: asyncio.Task[None] | None) -> None:
+        running = len(self._leased)
+        log.info("WORKER_DRAINING", running=running, at_most_s=self._config.drain_timeout_s)
+        self._keeper.beat_soon()
+        if scheduling is not None and self._scheduler is not None:
+            await scheduling
+            await self._scheduler.resign()
+        await self._settle(self._config.drain_timeout_s, hurry=self._stop_now)
+        given = self._executor.give_back_all()
+        if given:
+            await self._give_back(given)
+        hurried = self._stop_now.is_set()
+        if not await self._settle(FLUSH_WHEN_HURRIED_S if hurried else FLUSH_S):
+            log.warning("OUTCOMES_NOT_WRITTEN", tasks=len(self._leased))  # their leases run out, and they run again
+
+    async def _give_back(self, given: list[tuple[str, int]]) -> None:
+        # A coroutine was cancelled just now. Given back before it has cleaned up, its task might start elsewhere first.
+        if any(execution.task is not None for execution in self._executor.detached):
+            await self._until(
+                lambda: not any(e.task is not None for e in self._executor.detached), CLEANUP_S, self._stop_now
+            )
+        try:
+            count = await asyncio.wait_for(self._leases.give_back(self._identity.worker_id, given), FLUSH_S)
+        except (StoreUnavailable, TimeoutError) as error:
+            log.warning("GIVE_BACK_FAILED", tasks=len(given), error=str(error))  # the leases run out instead
+        else:
+            log.info("TASKS_GIVEN_BACK", tasks=count)
+
+    async def _settle(self, timeout_s: float, hurry: asyncio.Event | None = None) -> bool:
+        """Wait until nothing runs and every outcome is accepted; false when the time was not enough."""
+        return await self._until(lambda: not self._leased, timeout_s, hurry)
+
+    async def _until(self, fact: Callable[[], bool], timeout_s: float, hurry: asyncio.Event | None) -> bool:
+        deadline = self._loop.time() + timeout_s
+        while not fact():
+            left = deadline - self._loop.time()
+            if left <= 0 or (hurry is not None and hurry.is_set()):
+                return False
+            await asyncio.sleep(min(0.02, left))
+        return True
+
+    # --- called by the lease keeper's thread
+
+    def _on_renewal(self, renewal: Renewal, asked: Sequence[tuple[str, int]]) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._obey, renewal, dict(asked))
+
+    def _obey(self, renewal: Renewal, attempts: dict[str, int]) -> None:
+        for task_id in renewal.lost:
+            self._executor.lost(task_id, attempts[task_id])
+        for task_id in renewal.cancel:
+            self._executor.cancel(task_id)
+
+    def _state(self, occupied: int) -> str:
+        if self._stop.is_set():
+            return "draining"
+        return "busy" if occupied >= self._slots.concurrency else "ready"
+
+    def _beat(self) -> Heartbeat:
+        slots = self._slots
+        occupied = slots.occupied
+        held = len(self._executor.detached)
+        notes = ["disconnected"] if self._outage.down else []
+        if held:
+            notes.append(f"{held} of {slots.concurrency} slots held by handlers that have not stopped")
+        return Heartbeat(
+            worker_id=self._identity.worker_id,
+            host=self._identity.host,
+            pid=self._identity.pid,
+            version=self._version,
+            started_at_s=self._started_at_s,
+            state=self._state(occupied),
+            concurrency=slots.concurrency,
+            occupied=occupied,
+            queues=self._queues,
+            processed=self._committer.processed,
+            failed=self._committer.failed,
+            running=tuple(list(self._leased.copy())[:MAX_RUNNING_SHOWN]),
+            note="; ".join(notes),
+        )
