@@ -144,3 +144,35 @@ class ServerInfo:
     clients: int
     uptime_s: int
     now: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatsPoint:
+    """One span of time. ``waits`` and ``runs`` are histograms over the store's buckets; ``failed`` counts the ended.
+
+    ``depth`` and ``oldest_ms`` are the greatest samples of the span, ``None`` when nobody sampled.
+    """
+
+    at: int
+    submitted: int
+    started: int
+    succeeded: int
+    retried: int
+    failed: int
+    cancelled: int
+    expired: int
+    waits: tuple[int, ...]
+    runs: tuple[int, ...]
+    wait_sum_ms: int
+    run_sum_ms: int
+    depth: int | None = None
+    oldest_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A window's points, oldest first, each ``span_ms`` long."""
+
+    window: str
+    span_ms: int
+    points: list[StatsPoint]

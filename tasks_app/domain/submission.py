@@ -118,7 +118,7 @@ def parse_submission(raw: object, config: Config, declared: Defaults = Defaults(
 
 
 def ttl_ms(metadata: object) -> int | None:
-    """``metadata.ttl_seconds`` in milliseconds; ``None`` (never expires) when absent, negative, zero or not a number."""
+    """``metadata.ttl_seconds`` in milliseconds; ``None`` (never expires) unless it is a number above zero."""
     ttl = metadata.get("ttl_seconds") if isinstance(metadata, Mapping) else None
     if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 < ttl <= 1e11:
         return None

@@ -13,13 +13,14 @@ from tasks_app.domain.snapshot import Pause, QueueInfo, ServerInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
 from tasks_app.store.connections import translating
 from tasks_app.store.keys import GROUP
-from tasks_app.store.reader import Pipeline, Reader
+from tasks_app.store.reader import Pipeline
 from tasks_app.store.scripts import heartbeat_ttl_ms
+from tasks_app.store.stats import Stats
 
 _WAITING = (TaskStatus.QUEUED, TaskStatus.PENDING, TaskStatus.RETRYING)
 
 
-class Fleet(Reader):
+class Fleet(Stats):
     """Reads that concern no single task."""
 
     def queues(self) -> list[QueueInfo]:

@@ -23,7 +23,8 @@ SINGLE = {
     "KEYED": "index:idempotency",
     "LOCK": "lock:scheduler",
     "EVENTS": "events",
-    "REPAIR": "repair",
+    "NOTHING": "nothing",  # never written
+    "ROLLED": "stats:rolled",
 }
 FAMILY = {
     "STREAM": "stream:",  # <queue>:p<priority>
@@ -37,7 +38,7 @@ FAMILY = {
     "WAKE": "wake:",  # <queue>, or * for workers of every queue
     "INDEX": "index:",  # <status>, <status>:q:<queue>, <status>:t:<type>, dead_lettered:f:<fingerprint>
     "FINGERPRINT": "fingerprint:",  # <fingerprint>
-    "STATS": "stats:",  # m:<minute>
+    "STATS": "stats:",  # m:<minute>, t:<ten minutes>, h:<hour>, all counted from the epoch
     "DEMO_COUNTER": "demo:counter:",  # <counter>, of the demo handler "count"
 }
 
@@ -158,8 +159,9 @@ class Keys:
     def fingerprint(self, fingerprint: str) -> str:
         return self._family["FINGERPRINT"] + fingerprint
 
-    def stats(self, minute: int) -> str:
-        return f"{self._family['STATS']}m:{minute}"
+    def stats(self, grain: str, number: int) -> str:
+        """``grain`` is m, t or h; ``number`` counts such spans from the epoch."""
+        return f"{self._family['STATS']}{grain}:{number}"
 
     def demo_counter(self, name: str) -> str:
         return self._family["DEMO_COUNTER"] + name

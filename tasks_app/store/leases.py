@@ -99,7 +99,7 @@ class Leases:
         return _reply(await self._scripts.run("claim", worker_id, limit, next(self._turn), *queues))
 
     async def reclaim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
-        """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end whatever the limit."""
+        """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end anyway."""
         return _reply(await self._scripts.run("reclaim", worker_id, limit, *queues))
 
     async def finish(self, worker_id: str, batch: Sequence[Finish]) -> list[str]:

@@ -18,6 +18,9 @@ _MEMBERS = 5
 """Retention members a step; each holds up to a thousand ids."""
 _NAMES_EVERY_S = 60.0
 _QUEUE_STEP = 200
+_SAMPLE_EVERY_S = 10.0
+_SAMPLE_STEP = 100
+"""Queues sampled per call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Schedule:
         self._scripts = AsyncScripts(client, config)
         self._keys = self._scripts.keys
         self._names_at = float("-inf")
+        self._sampled_at = float("-inf")
         self._queues: list[str] = []
         self._resume_from = ""
 
@@ -75,8 +79,21 @@ class Schedule:
             cancelled = _count(await self._scripts.run("sweep_names", token, _STEP))
             if cancelled < _STEP:
                 self._names_at = time.monotonic()
+        await self.sample(token)
         await self._repair(token)
         return swept > 0 or extended >= _STEP
+
+    async def sample(self, token: str) -> None:
+        """Every ten seconds: note each queue's depth and oldest wait, and sum what minutes have ended."""
+        if time.monotonic() - self._sampled_at < _SAMPLE_EVERY_S:
+            return
+        self._sampled_at = time.monotonic()
+        with translating():
+            names = sorted(await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.queues)))
+        for first in range(0, len(names), _SAMPLE_STEP):
+            await self._scripts.run("sample", token, *names[first : first + _SAMPLE_STEP])
+        while _count(await self._scripts.run("rollup", token)) > 0:
+            pass
 
     async def _repair(self, token: str) -> None:
         if not self._queues:

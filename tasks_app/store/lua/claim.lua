@@ -78,7 +78,7 @@ local function take(lane, queue, entry, fields)
   end
   local group = transition(task, 'running', 'worker_id', worker, 'started_at', now)
   if task.attempt > 1 then
-    redis.call('HDEL', TASK .. id, 'error_class', 'error_message', 'traceback')
+    redis.call('HDEL', TASK .. id, 'error_class', 'error_message', 'traceback', 'given_back')
   end
   observe(group.waits, now - (task.enqueued_at or now))
   leases[#leases + 1] = now + LEASE_MS

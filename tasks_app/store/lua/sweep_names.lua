@@ -16,5 +16,8 @@ for _, task_type in ipairs(redis.call('SRANDMEMBER', TYPES, 20)) do
     redis.call('HDEL', RUNNING, 't:' .. task_type)
   end
 end
+if redis.call('ZCARD', LEASES) == 0 then
+  redis.call('DEL', RUNNING) -- a damaged record may have left its count behind
+end
 -- A cancel removes the task's entry from its stream in the same script, so a member only reminds of that.
 return #redis.call('SPOP', CANCELLED, ARGV[2])

@@ -1,6 +1,6 @@
 -- Per-minute counters and duration histograms, one hash a minute, a field per queue, type and measure:
 -- `<queue>|<type>|<measure>`, where a measure is submitted, a status, w<bucket> or r<bucket> (wait and run), ws or rs
--- (their sums in ms).
+-- (their sums in ms); depth and oldest are samples, the greatest of the span.
 local function bucket(ms)
   for i, limit in ipairs(BUCKETS_MS) do
     if ms <= limit then
@@ -35,5 +35,5 @@ local function stats()
       end
     end
   end
-  redis.call('PEXPIRE', key, STATS_TTL_MS)
+  redis.call('PEXPIRE', key, MINUTE_STATS_TTL_MS)
 end

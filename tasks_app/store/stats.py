@@ -1,0 +1,109 @@
+"""Counters and duration histograms over time, from the per-minute statistics that the scripts keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tasks_app.domain.snapshot import Series, StatsPoint
+from tasks_app.store.reader import Pipeline, Reader
+from tasks_app.store.scripts import BUCKETS_MS
+
+GRAINS: Mapping[str, tuple[str, int]] = {
+    "15m": ("m", 15),
+    "1h": ("m", 60),
+    "6h": ("m", 360),
+    "24h": ("t", 144),
+    "7d": ("h", 168),
+}
+"""Per window: the grain of its points (m: minute, t: ten minutes, h: hour) and how many there are."""
+
+_SPAN_MS = {"m": 60_000, "t": 600_000, "h": 3_600_000}
+_COUNTERS = frozenset(
+    {"submitted", "running", "succeeded", "retrying", "failed", "dead_lettered", "cancelled", "expired"}
+)
+
+
+class Stats(Reader):
+    """Reads windows of statistics."""
+
+    def series(self, window: str, queue: str | None = None, task_type: str | None = None) -> Series:
+        """The points of ``window`` (a key of :data:`GRAINS`), oldest first, the current one last and not yet whole.
+
+        Two round trips and one command a point, whatever the number of tasks.
+        """
+        grain, count = GRAINS[window]
+        span = _SPAN_MS[grain]
+        seconds, micros = self._one("time")
+        newest = (seconds * 1000 + micros // 1000) // span
+        numbers = range(newest - count + 1, newest + 1)
+
+        def read(pipe: Pipeline) -> None:
+            for number in numbers:
+                pipe.hgetall(self._keys.stats(grain, number))
+
+        points = [
+            _point(number * span, record.items(), queue, task_type)
+            for number, record in zip(numbers, self._all(read), strict=True)
+        ]
+        return Series(window=window, span_ms=span, points=points)
+
+
+def _point(at: int, fields: Iterable[tuple[bytes, bytes]], queue: str | None, task_type: str | None) -> StatsPoint:
+    counters = dict.fromkeys(_COUNTERS, 0)
+    waits, runs = [0] * (len(BUCKETS_MS) + 1), [0] * (len(BUCKETS_MS) + 1)
+    sums = {"ws": 0, "rs": 0}
+    depth: int | None = None
+    oldest: int | None = None
+    for name, text in fields:
+        of_queue, of_type, measure = name.decode(errors="replace").split("|", 2)
+        if queue is not None and of_queue != queue:
+            continue
+        value = int(text)
+        if measure == "depth":
+            depth = (depth or 0) + value
+        elif measure == "oldest":
+            oldest = max(oldest or 0, value)
+        elif task_type is not None and of_type != task_type:
+            continue
+        elif measure in counters:
+            counters[measure] += value
+        elif measure in sums:
+            sums[measure] += value
+        elif measure[0] in "wr" and measure[1:].isdigit():
+            (waits if measure[0] == "w" else runs)[int(measure[1:])] += value
+    return StatsPoint(
+        at=at,
+        submitted=counters["submitted"],
+        started=counters["running"],
+        succeeded=counters["succeeded"],
+        retried=counters["retrying"],
+        failed=counters["failed"] + counters["dead_lettered"],
+        cancelled=counters["cancelled"],
+        expired=counters["expired"],
+        waits=tuple(waits),
+        runs=tuple(runs),
+        wait_sum_ms=sums["ws"],
+        run_sum_ms=sums["rs"],
+        depth=depth,
+        oldest_ms=oldest,
+    )
+
+
+def percentile(histogram: Iterable[int], fraction: float) -> float | None:
+    """The ``fraction`` quantile of a wait or run histogram in ms, interpolated inside its bucket.
+
+    ``None`` without samples. What lies past the last bound counts as that bound: the answer is then "at least".
+    """
+    counts = list(histogram)
+    wanted = fraction * sum(counts)
+    if not wanted:
+        return None
+    passed = 0
+    for i, count in enumerate(counts):
+        if count and passed + count >= wanted:
+            if i == len(BUCKETS_MS):
+                break
+            low = BUCKETS_MS[i - 1] if i else 0
+            return low + (BUCKETS_MS[i] - low) * (wanted - passed) / count
+        passed += count
+    return float(BUCKETS_MS[-1])
