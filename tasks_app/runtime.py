@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import redis
 
 from tasks_app.conf import config, redis_url
+from tasks_app.demo.handlers import register_shop
 from tasks_app.domain.errors import ConfigError
 from tasks_app.domain.submission import Submission, parse_submission
 from tasks_app.handlers.builtin import redis_counter, register_demo_tasks
@@ -57,6 +58,7 @@ def registry() -> Registry:
     _autodiscover()
     if config().loads_demo_tasks:
         register_demo_tasks(default_registry, redis_counter(client(), Keys(config().key_prefix)))
+        register_shop(default_registry)
     return default_registry
 
 

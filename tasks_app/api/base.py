@@ -1,0 +1,119 @@
+"""The view all views of the API derive from: DRF with what this API does not use left out of each request's way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from tasks_app.api.auth import ApiKeyAuthentication
+from tasks_app.api.errors import exception_handler
+from tasks_app.api.media import ExactJsonRenderer, JsonNegotiation, StrictJsonParser, require_length, single_limit
+from tasks_app.api.query import QueryReader
+from tasks_app.domain.errors import NotFound, ValidationError
+from tasks_app.domain.submission import QUEUE_PATTERN
+
+_TASK_ID = re.compile(r"[0-9a-f]{32}")
+_WORKER_ID = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+class ApiView(APIView):
+    """Strict JSON, the key, one error shape. Versions, permissions, throttles and format suffixes do not exist."""
+
+    authentication_classes = (ApiKeyAuthentication,)
+    permission_classes = ()
+    throttle_classes = ()
+    parser_classes = (StrictJsonParser,)
+    renderer_classes = (ExactJsonRenderer,)
+    content_negotiation_class = JsonNegotiation
+    versioning_class = None
+    metadata_class = None
+    http_method_names = ("get", "head", "post")
+
+    reads_query: ClassVar[frozenset[str]] = frozenset()
+    """The methods that read parameters from the URL; all others refuse any."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Negotiate, authenticate, refuse stray parameters and bodies of unknown length."""
+        self.format_kwarg = None
+        request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
+        self.perform_authentication(request)
+        if request.method not in self.reads_query and request.META.get("QUERY_STRING"):
+            with QueryReader(request.GET):
+                pass
+        require_length(request)
+
+    def get_exception_handler(self) -> Callable[..., Any]:
+        """The one handler, whatever the settings of the project around say."""
+        return exception_handler
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        """None: ``Allow`` goes out with 405 only, and there is one renderer to vary on."""
+        return {}
+
+    def body_limit(self) -> int:
+        """The most bytes a body of this view may have."""
+        return single_limit()
+
+
+def task_id(text: str) -> str:
+    """``text`` when it can be the id of a task.
+
+    Raises:
+        NotFound: it cannot.
+    """
+    if _TASK_ID.fullmatch(text) is None:
+        raise NotFound("No such task")
+    return text
+
+
+def queue_name(text: str) -> str:
+    """``text`` when it can be the name of a queue.
+
+    Raises:
+        NotFound: it cannot.
+    """
+    if QUEUE_PATTERN.fullmatch(text) is None:
+        raise NotFound("No such queue")
+    return text
+
+
+def worker_name(text: str) -> str:
+    """``text`` when it can be the id of a worker.
+
+    Raises:
+        NotFound: it cannot.
+    """
+    if _WORKER_ID.fullmatch(text) is None:
+        raise NotFound("No such worker")
+    return text
+
+
+def no_body(request: Request) -> None:
+    """Refuse a body that this URL would ignore; none, or an empty object, is fine.
+
+    Raises:
+        ValidationError: names the members.
+    """
+    body_fields(request, frozenset())
+
+
+def body_fields(request: Request, known: frozenset[str]) -> dict[str, Any]:
+    """The members of an optional body.
+
+    Raises:
+        ValidationError: it is no object, or has a member that is not in ``known``.
+    """
+    body = request.data
+    if not body and isinstance(body, dict):
+        return {}
+    if not isinstance(body, dict):
+        raise ValidationError({"body": ["must be a JSON object"]})
+    strangers = {str(name)[:64]: ["is not a field of this request"] for name in body if name not in known}
+    if strangers:
+        raise ValidationError(strangers)
+    return body

@@ -1,0 +1,80 @@
+"""Is this process alive, and can it do its work?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from tasks_app import runtime
+from tasks_app.api.representation import encode
+from tasks_app.domain.errors import StoreUnavailable
+
+OLDEST_SERVER = (6, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that has to hold; ``detail`` says what was found."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@require_safe
+@never_cache
+def health(request: HttpRequest) -> HttpResponse:
+    """200 as long as the process answers. Redis is not asked: restarting this process would not help it."""
+    return _json({"status": "ok"}, 200)
+
+
+@require_safe
+@never_cache
+def ready(request: HttpRequest) -> HttpResponse:
+    """200 when every check holds, else 503: ``{ready, checks: [{name, ok, detail}]}``."""
+    checks = run_checks()
+    holds = all(check.ok for check in checks)
+    return _json({"ready": holds, "checks": [asdict(check) for check in checks]}, 200 if holds else 503)
+
+
+def run_checks() -> list[Check]:
+    """Redis answers, takes writes, and is new enough. The first that fails ends the list: the others follow from it."""
+    done: list[Check] = []
+    for name, look in (("redis", _answers), ("writable", _writable), ("version", _version)):
+        check = _run(name, look)
+        done.append(check)
+        if not check.ok:
+            break
+    return done
+
+
+def _run(name: str, look: Callable[[], tuple[bool, str]]) -> Check:
+    try:
+        return Check(name, *look())
+    except StoreUnavailable as error:
+        return Check(name, False, error.message)
+
+
+def _answers() -> tuple[bool, str]:
+    runtime.queries().ping()
+    return True, "answers"
+
+
+def _writable() -> tuple[bool, str]:
+    runtime.commands().probe()
+    return True, "takes writes"
+
+
+def _version() -> tuple[bool, str]:
+    server = runtime.queries().server()
+    found = tuple(int(part) for part in server.version.split(".")[:2] if part.isdigit())
+    oldest = ".".join(map(str, OLDEST_SERVER))
+    return found >= OLDEST_SERVER, f"{server.product} {server.version}, at least {oldest} is needed"
+
+
+def _json(body: dict[str, object], status: int) -> HttpResponse:
+    return HttpResponse(encode(body).encode(), status=status, content_type="application/json")

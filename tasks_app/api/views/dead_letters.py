@@ -1,0 +1,90 @@
+"""Tasks that ended by their own failures."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasks_app import runtime
+from tasks_app.api import docs
+from tasks_app.api.auth import actor_of
+from tasks_app.api.base import ApiView, no_body, task_id
+from tasks_app.api.query import QueryReader
+from tasks_app.api.representation import dead_letter_body, dead_letter_group_body, encoded, listing
+from tasks_app.api.views.tasks import requeue
+from tasks_app.store.commands import Purged
+
+FINGERPRINT = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+PURGE_BUDGET_S = 2.0
+
+
+class DeadLettersView(ApiView):
+    """``/dlq``."""
+
+    reads_query = frozenset({"GET", "HEAD"})
+
+    @docs.DLQ_LIST
+    def get(self, request: Request) -> Response:
+        """Newest first."""
+        with QueryReader(request.GET) as query:
+            limit, cursor = query.limit(25), query.cursor()
+            fingerprint = query.matching("fingerprint", FINGERPRINT)
+        page = runtime.queries().dead_letters(cursor, limit, fingerprint)
+        return Response(listing(encoded(map(dead_letter_body, page.items)), page.next))
+
+
+class DeadLetterGroupsView(ApiView):
+    """``/dlq/groups``."""
+
+    @docs.DLQ_GROUPS
+    def get(self, request: Request) -> Response:
+        """Most frequent first."""
+        groups = runtime.queries().dead_letter_groups()
+        return Response(listing(encoded(map(dead_letter_group_body, groups)), None))
+
+
+class DeadLetterRequeueView(ApiView):
+    """``/dlq/{id}/requeue``: the same as ``/tasks/{id}/requeue``."""
+
+    @docs.DLQ_REQUEUE
+    def post(self, request: Request, id: str) -> Response:
+        """A dead-lettered or failed task gets a fresh start."""
+        return requeue(request, id)
+
+
+class DeadLetterDiscardView(ApiView):
+    """``/dlq/{id}/discard``."""
+
+    @docs.DLQ_DISCARD
+    def post(self, request: Request, id: str) -> Response:
+        """The record goes, or what is left of one that cannot be read."""
+        no_body(request)
+        runtime.commands().discard(task_id(id), actor_of(request))
+        return Response({"id": id, "discarded": True})
+
+
+class DeadLettersPurgeView(ApiView):
+    """``/dlq/purge``."""
+
+    @docs.DLQ_PURGE
+    def post(self, request: Request) -> Response:
+        """Steps until nothing is left or the time of one request is used up."""
+        no_body(request)
+        actor = actor_of(request)
+        return purged(lambda: runtime.commands().purge_dlq(actor))
+
+
+def purged(step: Callable[[], Purged]) -> Response:
+    """``{done, remaining}`` after bounded steps; a client repeats the request while something remains."""
+    deadline = time.monotonic() + PURGE_BUDGET_S
+    last = step()
+    done = last.done
+    # A step that ends nothing while something is left meets records that only their own removal can end.
+    while last.done and last.remaining and time.monotonic() < deadline:
+        last = step()
+        done += last.done
+    return Response({"done": done, "remaining": last.remaining})

@@ -1,0 +1,55 @@
+"""The fleet as its heartbeats tell it, and the audit of what people did."""
+
+from __future__ import annotations
+
+import re
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tasks_app import runtime
+from tasks_app.api import docs
+from tasks_app.api.base import ApiView, worker_name
+from tasks_app.api.query import QueryReader
+from tasks_app.api.representation import audit_body, encoded, listing, worker_body
+
+TASK_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class WorkersView(ApiView):
+    """``/workers``."""
+
+    @docs.WORKERS_LIST
+    def get(self, request: Request) -> Response:
+        """Every worker that was heard of lately."""
+        return Response(listing(encoded(map(worker_body, runtime.queries().workers())), None))
+
+
+class WorkerView(ApiView):
+    """``/workers/{id}``."""
+
+    @docs.WORKER_SHOW
+    def get(self, request: Request, id: str) -> Response:
+        """One worker."""
+        return Response(worker_body(runtime.queries().worker(worker_name(id))))
+
+
+class AuditView(ApiView):
+    """``/audit``."""
+
+    reads_query = frozenset({"GET", "HEAD"})
+
+    @docs.AUDIT_LIST
+    def get(self, request: Request) -> Response:
+        """Newest first."""
+        with QueryReader(request.GET) as query:
+            limit, cursor = query.limit(50), query.cursor()
+            task = query.matching("task_id", TASK_ID)
+        page = runtime.queries().audit(cursor, limit, task)
+        return Response(listing(encoded(map(audit_body, page.items)), page.next))
+
+
+class UnknownView(ApiView):
+    """Every other URL under ``/api/``."""
+
+    reads_query = frozenset({"GET", "HEAD", "POST"})

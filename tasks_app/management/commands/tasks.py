@@ -1,0 +1,134 @@
+"""``manage.py tasks``: the queue from a shell, over the same commands and queries as the API."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from tasks_app.domain.errors import DtqError, InvalidCursor, MalformedJson, ValidationError
+from tasks_app.domain.status import TaskStatus
+from tasks_app.shell import actions
+from tasks_app.shell.text import printable
+
+REFUSED = 1
+USAGE = 2
+
+
+class Command(BaseCommand):
+    """Exits 0 when done, 1 when refused (one line on standard error says why), 2 when asked wrongly."""
+
+    help = "Submit, list, show and act on tasks; look at queues, dead letters, workers and the audit."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """One word per action, each with its own options."""
+        words = parser.add_subparsers(dest="word", metavar="ACTION", required=True, parser_class=ArgumentParser)
+        json = ArgumentParser(add_help=False)
+        json.add_argument("--json", action="store_true", help="the API's JSON, one line per answer")
+
+        def word(name: str, act: Any) -> ArgumentParser:
+            sub: ArgumentParser = words.add_parser(
+                name, parents=[json], help=act.__doc__, description=act.__doc__, allow_abbrev=False
+            )
+            sub.set_defaults(act=act)
+            return sub
+
+        _submit_options(word("submit", actions.submit))
+        _list_options(word("list", actions.list_tasks))
+        word("show", actions.show).add_argument("id")
+        waiting = word("result", actions.result)
+        waiting.add_argument("id")
+        waiting.add_argument("--wait", type=_seconds, metavar="SECONDS")
+        for name, act in (
+            ("cancel", actions.cancel),
+            ("requeue", actions.requeue),
+            ("run-now", actions.run_now),
+            ("discard", actions.discard),
+        ):
+            word(name, act).add_argument("ids", nargs="+", metavar="ID")
+        word("queues", actions.queues)
+        pausing = word("pause", actions.pause)
+        pausing.add_argument("queue")
+        pausing.add_argument("--reason", default="")
+        pausing.add_argument("--until", metavar="TIME", help="ISO 8601 with an offset")
+        word("resume", actions.resume).add_argument("queue")
+        word("purge", actions.purge).add_argument("queue")
+        letters = word("dlq", actions.dlq)
+        letters.add_argument("--groups", action="store_true", help="by what they have in common")
+        letters.add_argument("--purge", action="store_true", help="discard all of them")
+        letters.add_argument("--fingerprint", help="only those that failed alike")
+        _page_options(letters)
+        word("workers", actions.workers)
+        log = word("audit", actions.audit)
+        log.add_argument("--task", metavar="ID")
+        _page_options(log)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run one action and print what it yields."""
+        try:
+            for answer in options["act"](Namespace(**options)):
+                self.stdout.write(answer.json if options["json"] else answer.text)
+        except ValidationError as error:
+            lines = [f"{name} {rule}" for name, rules in error.fields.items() for rule in rules]
+            self._end("; ".join(lines), USAGE)
+        except (MalformedJson, InvalidCursor) as error:
+            self._end(error.message, USAGE)
+        except DtqError as error:
+            self._end(f"{error.code}: {error.message}", REFUSED)
+        except OSError as error:
+            # The reader of a pipe (`| head`) has left: nothing is wrong, and Python would complain while it exits.
+            if isinstance(error, BrokenPipeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                sys.exit(0)
+            self._end(str(error), USAGE)
+
+    def _end(self, message: str, code: int) -> None:
+        self.stderr.write(printable(message))
+        sys.exit(code)
+
+
+def _submit_options(parser: ArgumentParser) -> None:
+    parser.add_argument("task_type", metavar="TYPE")
+    parser.add_argument("payload", nargs="?", default="{}", metavar="JSON", help="an object, @FILE, or - for stdin")
+    parser.add_argument("--queue")
+    parser.add_argument("--priority", type=int, metavar="0-9")
+    parser.add_argument("--max-attempts", type=int, metavar="N")
+    parser.add_argument("--timeout-ms", type=int, metavar="MS")
+    parser.add_argument("--delay", type=float, metavar="SECONDS")
+    parser.add_argument("--run-at", metavar="TIME", help="ISO 8601 with an offset")
+    parser.add_argument("--key", help="idempotency key")
+    parser.add_argument("--metadata", default="{}", metavar="JSON")
+    parser.add_argument("--wait", type=_seconds, metavar="SECONDS", help="wait for the end and print the result")
+
+
+def _list_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--status", choices=[status.value for status in TaskStatus])
+    parser.add_argument("--queue")
+    parser.add_argument("--type")
+    parser.add_argument("--worker")
+    parser.add_argument("-q", metavar="TEXT", help="an id, the start of an id, or an idempotency key")
+    parser.add_argument("--after", metavar="TIME", help="created after")
+    parser.add_argument("--before", metavar="TIME", help="created before")
+    _page_options(parser)
+
+
+def _page_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--limit", type=_limit, default=25, metavar="1-200")
+    parser.add_argument("--cursor", help="where the page before ended")
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 200:
+        raise ArgumentTypeError("must be a whole number 1..200")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 86_400:
+        raise ArgumentTypeError("must be 0..86400")
+    return number

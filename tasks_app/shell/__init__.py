@@ -1,0 +1,1 @@
+"""The shell client: ``manage.py tasks``."""

@@ -1,0 +1,170 @@
+"""What each word of ``manage.py tasks`` does. Every function takes the parsed arguments and yields its outputs."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tasks_app import runtime
+from tasks_app.api.submitting import to_submission
+from tasks_app.api.times import MOMENT_RULE, parse_moment
+from tasks_app.api.waiting import poll
+from tasks_app.domain import strict_json
+from tasks_app.domain.errors import ValidationError
+from tasks_app.domain.snapshot import Actor, TaskFilter
+from tasks_app.domain.status import TaskStatus
+from tasks_app.shell import output
+from tasks_app.shell.output import Output
+from tasks_app.store.commands import Purged
+
+Outputs = Iterator[Output]
+
+
+def actor() -> Actor:
+    """Whoever runs the shell, for the audit."""
+    return Actor(name=f"cli:{getpass.getuser()}", source=socket.gethostname())
+
+
+def submit(args: Namespace) -> Outputs:
+    """Submit one task and, with ``--wait``, wait for its end."""
+    raw: dict[str, Any] = {
+        "task_type": args.task_type,
+        "payload": strict_json.loads(_payload(args.payload)),
+        "queue": args.queue,
+        "priority": args.priority,
+        "max_attempts": args.max_attempts,
+        "timeout_ms": args.timeout_ms,
+        "delay_seconds": args.delay,
+        "run_at": args.run_at,
+        "idempotency_key": args.key,
+        "metadata": strict_json.loads(args.metadata),
+    }
+    receipt = runtime.commands().submit(to_submission(raw))
+    if args.wait is None:
+        yield output.submitted(receipt)
+    else:
+        yield output.result(poll(lambda: runtime.queries().task(receipt.task.id), args.wait))
+
+
+def list_tasks(args: Namespace) -> Outputs:
+    """A page of tasks, newest first."""
+    where = TaskFilter(
+        status=None if args.status is None else TaskStatus(args.status),
+        queue=args.queue,
+        task_type=args.type,
+        worker_id=args.worker,
+        q=args.q,
+        created_after=_moment("--after", args.after),
+        created_before=_moment("--before", args.before),
+    )
+    yield output.tasks(runtime.queries().tasks(where, args.cursor, args.limit))
+
+
+def show(args: Namespace) -> Outputs:
+    """One task with its history."""
+    yield output.task(runtime.queries().detail(args.id))
+
+
+def result(args: Namespace) -> Outputs:
+    """How a task ended; waits for it with ``--wait``."""
+    yield output.result(poll(lambda: runtime.queries().task(args.id), args.wait or 0))
+
+
+def cancel(args: Namespace) -> Outputs:
+    """Cancel tasks."""
+    return _each(args, runtime.commands().cancel, "cancelled")
+
+
+def requeue(args: Namespace) -> Outputs:
+    """Revive dead-lettered or failed tasks."""
+    return _each(args, runtime.commands().dlq_requeue, "queued")
+
+
+def run_now(args: Namespace) -> Outputs:
+    """Make pending or retrying tasks due."""
+    return _each(args, runtime.commands().run_now, "queued")
+
+
+def discard(args: Namespace) -> Outputs:
+    """Remove the records of dead-lettered, failed or unreadable tasks."""
+    return _each(args, runtime.commands().discard, "discarded")
+
+
+def queues(args: Namespace) -> Outputs:
+    """Every queue."""
+    yield output.queues(runtime.queries().queues())
+
+
+def pause(args: Namespace) -> Outputs:
+    """Let no task of a queue start."""
+    runtime.commands().pause(args.queue, actor(), args.reason, _moment("--until", args.until))
+    yield output.queue(runtime.queries().queue(args.queue))
+
+
+def resume(args: Namespace) -> Outputs:
+    """Let a queue's tasks start again."""
+    runtime.commands().resume(args.queue, actor())
+    yield output.queue(runtime.queries().queue(args.queue))
+
+
+def purge(args: Namespace) -> Outputs:
+    """Cancel a queue's waiting and scheduled tasks."""
+    who = actor()
+    yield output.purged(_to_the_end(lambda: runtime.commands().purge_queue(args.queue, who)))
+
+
+def dlq(args: Namespace) -> Outputs:
+    """Dead letters: a page, the groups, or away with all of them."""
+    if args.purge:
+        who = actor()
+        yield output.purged(_to_the_end(lambda: runtime.commands().purge_dlq(who)))
+    elif args.groups:
+        yield output.dead_letter_groups(runtime.queries().dead_letter_groups())
+    else:
+        yield output.dead_letters(runtime.queries().dead_letters(args.cursor, args.limit, args.fingerprint))
+
+
+def workers(args: Namespace) -> Outputs:
+    """The fleet."""
+    yield output.workers(runtime.queries().workers())
+
+
+def audit(args: Namespace) -> Outputs:
+    """Who did what, newest first."""
+    yield output.audit(runtime.queries().audit(args.cursor, args.limit, args.task))
+
+
+def _each(args: Namespace, act: Callable[[str, Actor], None], outcome: str) -> Outputs:
+    who = actor()
+    for task_id in args.ids:
+        act(task_id, who)
+        yield output.acted(task_id, outcome)
+
+
+def _to_the_end(step: Callable[[], Purged]) -> Purged:
+    last = step()
+    done = last.done
+    while last.done and last.remaining:
+        last = step()
+        done += last.done
+    return Purged(done, last.remaining)
+
+
+def _payload(argument: str) -> str | bytes:
+    if argument == "-":
+        return sys.stdin.buffer.read()
+    return Path(argument[1:]).read_bytes() if argument.startswith("@") else argument
+
+
+def _moment(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    ms = parse_moment(text)
+    if ms is None:
+        raise ValidationError({option: [MOMENT_RULE]})
+    return ms
