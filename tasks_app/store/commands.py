@@ -141,6 +141,12 @@ class Commands(Ingest):
         replies = self._batch("discard", ids, actor, "dlq") if ids else {}
         return Purged(sum(error is None for error in replies.values()), self._count(indexes))
 
+    def probe(self) -> None:
+        """Ask whether the server takes writes, by one that writes nothing. One round trip."""
+        with translating():
+            # An empty SETRANGE creates no key, yet is refused like any write on a replica or without memory or disk.
+            self._client.setrange(self._keys.prefix, 0, "")
+
     def _batch(self, script: str, task_ids: Sequence[str], actor: Actor, *args: str) -> dict[str, DtqError | None]:
         if len(task_ids) > MAX_BATCH:
             raise ValidationError({"task_ids": [f"must be at most {MAX_BATCH}"]})
