@@ -176,3 +176,11 @@ class Series:
     window: str
     span_ms: int
     points: list[StatsPoint]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFlow:
+    """What a queue took in and what workers took out of it lately, in tasks per minute."""
+
+    into: float
+    out: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tasks_app.domain.snapshot import Series, StatsPoint
+from tasks_app.domain.snapshot import QueueFlow, Series, StatsPoint
 from tasks_app.store.reader import Pipeline, Reader
 from tasks_app.store.scripts import BUCKETS_MS
 
@@ -46,6 +46,28 @@ class Stats(Reader):
             for number, record in zip(numbers, self._all(read), strict=True)
         ]
         return Series(window=window, span_ms=span, points=points)
+
+    def flows(self, minutes: int = 3) -> dict[str, QueueFlow]:
+        """Per queue with any traffic, its flow over the last ``minutes``, the running one included. Two round trips."""
+        seconds, _ = self._one("time")
+        newest, into_this_one = divmod(int(seconds), 60)
+
+        def read(pipe: Pipeline) -> None:
+            for number in range(newest - minutes + 1, newest + 1):
+                pipe.hgetall(self._keys.stats("m", number))
+
+        into: dict[str, int] = {}
+        out: dict[str, int] = {}
+        for record in self._all(read):
+            for name, text in record.items():
+                queue, _, measure = name.decode(errors="replace").split("|", 2)
+                if measure in ("submitted", "running"):
+                    total = into if measure == "submitted" else out
+                    total[queue] = total.get(queue, 0) + int(text)
+        span = minutes - 1 + max(into_this_one, 1) / 60
+        return {
+            queue: QueueFlow(into.get(queue, 0) / span, out.get(queue, 0) / span) for queue in into.keys() | out.keys()
+        }
 
 
 def _point(at: int, fields: Iterable[tuple[bytes, bytes]], queue: str | None, task_type: str | None) -> StatsPoint:
