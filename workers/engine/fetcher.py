@@ -15,7 +15,7 @@ from workers.engine.reaper import Reaper
 
 log = structlog.get_logger(__name__)
 
-MAX_CLAIM = 250
+MAX_CLAIM = 100
 IDLE_LOOK_S = 1.0
 
 
@@ -40,6 +40,8 @@ class Fetcher:
         self._reaper = reaper
         self._stop = stop
         self._rung = False
+        # Half of the slots at a time: one half runs here while Redis fetches the other, so neither waits for the other.
+        self._most = min(MAX_CLAIM, (slots.concurrency + 1) // 2)
 
     async def run_once(self) -> None:
         """Reap if it is time, claim as much as there is room for, or wait for room or for work."""
@@ -51,7 +53,7 @@ class Fetcher:
             if not free:
                 await self._slots.wait(max(0.01, self._reaper.due_in(0)))
                 return
-            limit = min(free, MAX_CLAIM)
+            limit = min(free, self._most)
             reply = await self._leases.claim(self._worker_id, self._queues, limit)
         except StoreUnavailable:
             self._reaper.postpone()

@@ -10,6 +10,7 @@ from django.db import connections
 
 import tasks_app
 from tasks_app import runtime
+from tasks_app.checks import SERVER_TAG, SETTINGS_TAG
 from tasks_app.conf import config, redis_url
 from tasks_app.domain.errors import ConfigError
 from tasks_app.domain.submission import QUEUE_PATTERN
@@ -25,6 +26,7 @@ class Command(BaseCommand):
     """SIGTERM or Ctrl-C finishes what runs, for ``DTQ_DRAIN_TIMEOUT_S`` at most; a second one gives it back at once."""
 
     help = "Run a worker. Redis need not be there yet."
+    requires_system_checks = [SETTINGS_TAG, SERVER_TAG]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What to serve and how much at once."""

@@ -1,0 +1,109 @@
+"""Handlers for the process tests. Each run is written to a ledger in Redis before and after its work, so that the end of
+a test can compare what really ran with what the queue says. Loaded through ``DTQ_TASK_MODULES``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import threading
+import time
+from typing import Any
+
+import redis
+
+from tasks_app.handlers import TaskContext, task
+from tasks_app.store.connections import connect
+
+
+@functools.cache
+def _ledger() -> redis.Redis:
+    return connect(os.environ["DTQ_REDIS_URL"])
+
+
+def note(what: str, ctx: TaskContext) -> None:
+    """Count ``what`` for this task, under a key that the queue knows nothing of."""
+    _ledger().incr(f"ledger:{what}:{ctx.task_id}")
+
+
+@task("ledger")
+async def ledger(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """Sleep ``seconds`` on the loop."""
+    note("start", ctx)
+    await asyncio.sleep(payload.get("seconds", 0))
+    note("end", ctx)
+    return ctx.attempt
+
+
+@task("ledger_sync")
+def ledger_sync(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """Sleep ``seconds`` in a thread, deaf to everything."""
+    note("start", ctx)
+    threading.Event().wait(payload.get("seconds", 0))
+    note("end", ctx)
+    return ctx.attempt
+
+
+@task("block_loop")
+async def block_loop(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """What no coroutine may do: block the loop for ``seconds``."""
+    note("start", ctx)
+    time.sleep(payload["seconds"])  # noqa: ASYNC251
+    note("end", ctx)
+    return ctx.attempt
+
+
+@task("hold_interpreter")
+def hold_interpreter(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """One call in C that keeps the interpreter's lock for about ``seconds``: no other thread runs meanwhile."""
+    note("start", ctx)
+    step = 5_000_000
+    began = time.perf_counter()
+    sum(range(step))
+    pace = (time.perf_counter() - began) / step
+    sum(range(int(payload["seconds"] / pace)))
+    note("end", ctx)
+    return ctx.attempt
+
+
+@task("deaf")
+async def deaf(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """Swallow every cancellation for ``seconds``."""
+    note("start", ctx)
+    end = time.monotonic() + payload["seconds"]
+    while time.monotonic() < end:
+        try:
+            await asyncio.sleep(0.1)
+        except asyncio.CancelledError:
+            note("cancelled", ctx)
+    note("end", ctx)
+    return ctx.attempt
+
+
+@task("raise_it")
+async def raise_it(payload: dict[str, Any], ctx: TaskContext) -> None:
+    """Raise what ends a program or a loop."""
+    note("start", ctx)
+    raise {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt, "CancelledError": asyncio.CancelledError}[
+        payload["what"]
+    ]()
+
+
+@task("database")
+def database(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """Ask Django's database something, in a thread."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 41 + 1")
+        (answer,) = cursor.fetchone()
+    return int(answer)
+
+
+@task("database_async")
+async def database_async(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """The same from a coroutine."""
+    from asgiref.sync import sync_to_async
+
+    return await sync_to_async(database)(payload, ctx)

@@ -1,0 +1,63 @@
+"""Workers that die: nothing they ran is lost, nothing runs for ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import psutil
+
+from tasks_app.domain.status import TaskStatus
+from tests.process.fleet import LEASE_S, Fleet
+from tests.support.until import until
+
+
+def test_tasks_of_a_killed_worker_run_on_another(fleet: Fleet) -> None:
+    first = fleet.worker(concurrency=5)
+    ids = fleet.submit_many(5, "ledger", '{"seconds": 30}', max_attempts=3)
+    fleet.wait_for(ids, TaskStatus.RUNNING)
+    second = fleet.worker(concurrency=5)
+    until(lambda: all(fleet.ran(task_id) for task_id in ids), what="all five started")
+    first.kill()
+    # A lease plus one sweep, which comes about once a second.
+    until(lambda: all(fleet.ran(task_id) == 2 for task_id in ids), timeout=LEASE_S + 3, what="all five run again")
+    successor = fleet.worker_id(second)
+    for task_id in ids:
+        task = fleet.task(task_id)
+        assert (task.status, task.attempt, task.worker_id) == (TaskStatus.RUNNING, 2, successor)
+        assert [attempt.outcome for attempt in fleet.queries.detail(task_id).attempts][0] == "lost"
+    until(lambda: {w.pid for w in fleet.queries.workers() if w.state != "gone"} == {second.pid}, what="one worker left")
+
+
+def test_a_worker_killed_at_once_loses_nothing_even_with_no_other_alive(fleet: Fleet) -> None:
+    ids = fleet.submit_many(5, "ledger", '{"seconds": 2}', max_attempts=3)
+    first = fleet.worker(concurrency=5, ready=False)
+    until(lambda: fleet.queries.counts().get(TaskStatus.RUNNING, 0) == 5, timeout=30, what="five running")
+    first.kill()
+    fleet.worker(concurrency=5)
+    fleet.wait_for(ids, TaskStatus.SUCCEEDED, timeout=LEASE_S + 10)
+    assert {fleet.task(task_id).attempt for task_id in ids} == {2}
+
+
+def test_a_task_that_kills_its_worker_is_buried_and_the_others_finish(fleet: Fleet) -> None:
+    poison = fleet.submit("crash", max_attempts=3, priority=9)
+    parent = fleet.start("runworker", "--concurrency", "2", "--processes", "2")
+    good = fleet.submit_many(20, "ledger", max_attempts=5)
+    fleet.wait_for([poison], TaskStatus.DEAD_LETTERED, timeout=40)
+    fleet.wait_for(good, TaskStatus.SUCCEEDED)
+    task = fleet.task(poison)
+    assert (task.attempt, task.error_class) == (3, "WorkerLost")
+    assert [attempt.outcome for attempt in fleet.queries.detail(poison).attempts] == ["lost"] * 3
+    assert parent.text.count("process ended, starting it again") == 3
+    parent.send(signal.SIGTERM)
+    assert parent.wait() == 0
+
+
+def test_processes_end_with_their_parent(fleet: Fleet) -> None:
+    parent = fleet.start("runworker", "--processes", "2")
+    until(lambda: len(fleet.queries.workers()) == 2, timeout=30, what="two workers")
+    children = psutil.Process(parent.pid).children()
+    assert len(children) == 2
+    os.kill(parent.pid, signal.SIGKILL)
+    until(lambda: not any(child.is_running() and child.status() != "zombie" for child in children), what="no children")
+    until(lambda: not fleet.queries.workers(), what="nobody among the workers")

@@ -1,0 +1,72 @@
+"""Workers that are told to stop: short tasks finish, long ones go to somebody else at once, nothing runs twice."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from tasks_app.domain.status import TaskStatus
+from tests.process.fleet import LEASE_S, Fleet
+from tests.support.until import until
+
+
+def test_drain_finishes_short_tasks_and_gives_long_ones_back(fleet: Fleet) -> None:
+    worker = fleet.worker(concurrency=4, DRAIN_TIMEOUT_S="3")
+    long = fleet.submit_many(1, "ledger", '{"seconds": 60}') + fleet.submit_many(1, "ledger_sync", '{"seconds": 60}')
+    short = fleet.submit_many(2, "ledger", '{"seconds": 1.5}')
+    until(lambda: all(fleet.ran(task_id) for task_id in long + short), what="four started")
+    waiting = fleet.submit_many(100, "ledger")
+    asked = time.monotonic()
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    took = time.monotonic() - asked
+    assert 2.5 < took < 3 + 3
+    assert fleet.all_in(short, TaskStatus.SUCCEEDED)
+    assert fleet.all_in(waiting, TaskStatus.QUEUED)
+    assert not any(fleet.ran(task_id) for task_id in waiting)
+    assert not fleet.queries.workers()
+    second = fleet.worker(concurrency=4)
+    until(lambda: all(fleet.ran(task_id) == 2 for task_id in long), timeout=5, what="long ones run again")
+    fleet.wait_for(waiting, TaskStatus.SUCCEEDED)
+    assert [fleet.ran(task_id) for task_id in short] == [1, 1]
+    for task_id in long:
+        task = fleet.task(task_id)
+        assert (task.attempt, task.give_backs) == (1, 1)
+        assert task.worker_id == fleet.worker_id(second)
+
+
+def test_given_back_tasks_start_elsewhere_within_a_second_or_so(fleet: Fleet) -> None:
+    first = fleet.worker(concurrency=2, DRAIN_TIMEOUT_S="0")
+    task_id = fleet.submit("ledger", '{"seconds": 60}', max_attempts=1)
+    until(lambda: fleet.ran(task_id) == 1, what="it runs")
+    fleet.worker(concurrency=2)
+    first.send(signal.SIGTERM)
+    asked = time.monotonic()
+    until(lambda: fleet.ran(task_id) == 2, what="it runs again")
+    assert time.monotonic() - asked < LEASE_S - 0.5  # not after the lease
+    assert fleet.task(task_id).attempt == 1
+    assert first.wait() == 0
+
+
+def test_a_second_signal_stops_at_once(fleet: Fleet) -> None:
+    worker = fleet.worker(concurrency=2, DRAIN_TIMEOUT_S="60")
+    ids = [fleet.submit("ledger", '{"seconds": 60}'), fleet.submit("ledger_sync", '{"seconds": 60}')]
+    until(lambda: all(fleet.ran(task_id) for task_id in ids), what="both run")
+    worker.send(signal.SIGTERM)
+    until(lambda: "WORKER_DRAINING" in worker.text, what="draining")
+    worker.send(signal.SIGTERM)
+    assert worker.wait(timeout=5) == 0
+    assert "TASKS_GIVEN_BACK" in worker.text
+    fleet.worker(concurrency=2)
+    until(lambda: all(fleet.ran(task_id) == 2 for task_id in ids), timeout=5, what="both run again")
+
+
+def test_a_fleet_hands_both_signals_on(fleet: Fleet) -> None:
+    parent = fleet.start("runworker", "--processes", "2", "--concurrency", "1", DRAIN_TIMEOUT_S="60")
+    ids = fleet.submit_many(2, "ledger", '{"seconds": 60}')
+    until(lambda: all(fleet.ran(task_id) for task_id in ids), timeout=30, what="both run")
+    parent.send(signal.SIGINT)
+    until(lambda: parent.text.count("WORKER_DRAINING") == 2, what="both drain")
+    parent.send(signal.SIGINT)
+    assert parent.wait(timeout=8) == 0
+    assert parent.text.count("TASKS_GIVEN_BACK") == 2
