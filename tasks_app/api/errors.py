@@ -14,7 +14,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from tasks_app.api.representation import encode
-from tasks_app.domain.errors import DtqError
+from tasks_app.domain.errors import DtqError, MalformedJson
 
 log = structlog.get_logger(__name__)
 
@@ -117,7 +117,10 @@ def problem_of(error: BaseException) -> Problem:
     """What to tell the client about ``error``; ``INTERNAL_ERROR`` for everything that is not foreseen."""
     if isinstance(error, DtqError) and error.code in HTTP_STATUS and error.code != "INTERNAL_ERROR":
         retry = RETRY_AFTER_S.get(error.code)
-        return Problem(error.code, error.message, error.details, {"Retry-After": str(retry)} if retry else {})
+        details = error.details
+        if isinstance(error, MalformedJson):
+            details = {"fields": {"body": [error.message]}, **details}
+        return Problem(error.code, error.message, details, {"Retry-After": str(retry)} if retry else {})
     for kind, code in _FRAMEWORK_CODES.items():
         if isinstance(error, kind):
             message = str(error.detail) if isinstance(error, exceptions.APIException) else _PLAIN_MESSAGES[code]

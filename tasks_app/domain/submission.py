@@ -18,6 +18,8 @@ QUEUE_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 KEY_PATTERN = re.compile(r"[\x20-\x7e]{1,255}")
 MAX_DELAY_S = 31_536_000
 MAX_TIMEOUT_MS = 3_600_000
+MAX_MOMENT_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999 in UTC: later ones have no ISO 8601 text to be shown as."""
 MAX_METADATA_BYTES = 4096
 FIELDS = frozenset(
     {
@@ -189,4 +191,7 @@ class _Checker:
         if moment is None or moment.tzinfo is None:
             self.fail(name, "must be ISO 8601 with an offset, such as 2030-01-31T12:00:00+01:00")
             return 0
-        return max(1, round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000))
+        ms = round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
+        if ms > MAX_MOMENT_MS:
+            self.fail(name, "must be before the year 10000 in UTC")
+        return max(1, ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,6 +13,7 @@ from tasks_app.api import docs
 from tasks_app.api.base import ApiView, worker_name
 from tasks_app.api.query import QueryReader
 from tasks_app.api.representation import audit_body, encoded, listing, worker_body
+from tasks_app.domain.errors import NotFound
 
 TASK_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -50,6 +52,16 @@ class AuditView(ApiView):
 
 
 class UnknownView(ApiView):
-    """Every other URL under ``/api/``."""
+    """Every other URL below ``/api/v1/``."""
 
     reads_query = frozenset({"GET", "HEAD", "POST"})
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Without the key nobody learns which URLs exist.
+
+        Raises:
+            NotFound: always, whatever the method.
+        """
+        super().initial(request, *args, **kwargs)
+        hint = "; URLs here have no slash at their end" if request.path.endswith("/") else ""
+        raise NotFound(f"No such URL{hint}")
