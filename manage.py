@@ -8,11 +8,14 @@ import sys
 
 
 def main() -> None:
+    """Run the command named in ``sys.argv``."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dtq_site.settings")
     try:
         from django.core.management import execute_from_command_line
     except ImportError:
-        sys.exit("Django is not installed in this Python. Use `make run`, or .venv/bin/python manage.py after `make setup`.")
+        sys.exit(
+            "Django is not installed in this Python. Use `make run`, or .venv/bin/python manage.py after `make setup`."
+        )
     execute_from_command_line(sys.argv)
 
 

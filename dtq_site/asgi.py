@@ -8,19 +8,11 @@ runs Django's WSGI application in threads, and only what is listed in ``ASYNC_AP
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
-from urllib.parse import quote_from_bytes
 
-from a2wsgi import WSGIMiddleware
 from django.conf import settings
 
+from dtq_site.bridge import AsgiApp, Receive, Scope, Send, WsgiBridge
 from dtq_site.wsgi import application as django_application
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # More threads than this compete for the interpreter lock; fewer leave it idle while requests wait for Redis.
 THREADS = int(os.environ.get("DTQ_DJANGO_THREADS", "16"))
@@ -30,7 +22,11 @@ ASYNC_APPS: dict[str, AsgiApp] = {}
 
 
 class Front:
-    """Routes a request to an async application by its exact path, everything else to a WSGI application."""
+    """Routes a request to an async application by its exact path, everything else to ``fallback``.
+
+    ``script_name`` is the sub-path behind a proxy. The proxy may strip it or leave it in; applications see it in
+    ``root_path`` and in ``path`` either way.
+    """
 
     def __init__(self, async_apps: dict[str, AsgiApp], fallback: AsgiApp, script_name: str = "") -> None:
         self._async_apps = async_apps
@@ -38,27 +34,21 @@ class Front:
         self._script_name = script_name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection."""
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
         elif scope["type"] == "http":
-            app = self._async_apps.get(self._path(scope), self._fallback)
-            await app(self._prepared(scope), receive, send)
+            below = self._below_root(scope["path"])
+            scope["root_path"] = self._script_name
+            scope["path"] = self._script_name + below
+            await self._async_apps.get(below, self._fallback)(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
 
-    def _path(self, scope: Scope) -> str:
-        path: str = scope["path"]
+    def _below_root(self, path: str) -> str:
         if self._script_name and path.startswith(f"{self._script_name}/"):
             return path[len(self._script_name) :]
         return path
-
-    def _prepared(self, scope: Scope) -> Scope:
-        # A proxy may strip the sub-path or leave it in: the application below sees the same either way.
-        prepared = {**scope, "root_path": self._script_name, "path": self._script_name + self._path(scope)}
-        if not scope["query_string"].isascii():
-            # Browsers quote these bytes, curl sends them raw, and the WSGI bridge takes ASCII only.
-            prepared["query_string"] = quote_from_bytes(scope["query_string"], safe="%&=+;/?:@!$'()*,~-._").encode()
-        return prepared
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
@@ -71,6 +61,6 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 application = Front(
     ASYNC_APPS,
-    WSGIMiddleware(django_application, workers=THREADS),  # type: ignore[arg-type]
+    WsgiBridge(django_application, threads=THREADS, max_body_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
     settings.FORCE_SCRIPT_NAME or "",
 )

@@ -148,8 +148,8 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
     },
 }
 
-# The API checks the size of a payload itself; this is the room that a bulk call of 1,000 tasks needs.
-DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
+# The longest body that is read at all. The API has lower limits of its own, which its settings can raise up to here.
+DATA_UPLOAD_MAX_MEMORY_SIZE = max(16 * 1024 * 1024, 2 * DTQ.max_payload_bytes)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 
 # The project's own views say all this themselves (tasks_app.api.base); these are the defaults for any other DRF view.

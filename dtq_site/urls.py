@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, reverse_lazy
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from tasks_app.api.health import health, metrics, ready
+from tasks_app.api.health import health, ready
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(url=reverse_lazy("api-docs")), name="home"),

@@ -48,7 +48,7 @@ def check_handlers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> li
         runtime.registry()
     except DtqError as error:
         return [checks.Error(error.message, id="dtq.E002")]
-    except Exception as error:  # whatever an application's module raises while it is imported
+    except Exception as error:  # noqa: BLE001 - an application's module may raise anything while it is imported
         return [
             checks.Error(
                 f"A module with task handlers raised {type(error).__name__} while it was imported: {error}",
@@ -84,7 +84,7 @@ def judge(server: ServerInfo) -> list[CheckMessage]:
     if server.product == "redis" and _version(server.version) < OLDEST_REDIS:
         found.append(
             checks.Error(
-                f"Redis {server.version} is too old: the queue's scripts need {'.'.join(map(str, OLDEST_REDIS))} or newer.",
+                f"Redis {server.version} is too old: the queue needs {'.'.join(map(str, OLDEST_REDIS))} or newer.",
                 hint="Upgrade it, or use Valkey.",
                 id="dtq.E003",
             )

@@ -16,6 +16,8 @@ from tasks_app.domain.config import Config
 
 MASK = "***"
 _URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/\s]*@")
+# What these say below is of no use to an operator, even at DEBUG.
+_LEVELS = {"django.request": "ERROR", "django.server": "WARNING", "uvicorn.error": "WARNING", "asyncio": "WARNING"}
 # Masking a one-letter password wherever it stands would garble every line and protect nothing.
 _SHORTEST_MASKED_SECRET = 4
 
@@ -45,12 +47,16 @@ def configure(config: Config) -> None:
         ]
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last, mask_secrets(secrets_of(config))],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            *last,
+            mask_secrets(secrets_of(config)),
+        ],
     )
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)
     logging.basicConfig(level=config.log_level, handlers=[handler], force=True)
-    for name, level in {"django.request": "ERROR", "django.server": "WARNING", "asyncio": "WARNING"}.items():
+    for name, level in _LEVELS.items():
         logging.getLogger(name).setLevel(level)
     logging.captureWarnings(True)
     structlog.configure(
@@ -91,7 +97,7 @@ def redact_keys(names: tuple[str, ...]) -> Processor:
 
 
 def mask_secrets(secrets: tuple[str, ...]) -> Callable[[WrappedLogger, str, Any], Any]:
-    """The last processor: takes passwords out of URLs, and ``secrets`` out of the finished line, tracebacks included."""
+    """The last processor: takes URLs' passwords and ``secrets`` out of the finished line, tracebacks included."""
     known = re.compile("|".join(re.escape(secret) for secret in sorted(secrets, key=len, reverse=True)))
 
     def processor(logger: WrappedLogger, method: str, line: str) -> str:

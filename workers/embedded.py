@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Literal
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tasks_app.conf import MAX_SOCKET_PATH_BYTES, embedded_socket
 from tasks_app.domain.errors import DtqError
@@ -142,7 +144,7 @@ class EmbeddedServer:
         return self._state() == "up"
 
     def _state(self) -> Literal["up", "loading", "down"]:
-        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1.0, retry=None, protocol=2)
+        client = self._client(timeout_s=1.0)
         try:
             client.ping()
         except redis.BusyLoadingError:
@@ -218,7 +220,7 @@ class EmbeddedServer:
 
     def _ask_to_shut_down(self) -> None:
         assert self._process is not None
-        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=self._stop_timeout_s, retry=None)
+        client = self._client(timeout_s=self._stop_timeout_s)
         try:
             client.shutdown()
         except redis.RedisError:
@@ -226,6 +228,11 @@ class EmbeddedServer:
             self._process.send_signal(signal.SIGTERM)
         finally:
             client.close()
+
+    def _client(self, timeout_s: float) -> redis.Redis:
+        return redis.Redis(
+            unix_socket_path=str(self.socket), socket_timeout=timeout_s, retry=Retry(NoBackoff(), 0), protocol=2
+        )
 
     def _choose_short_socket(self) -> None:
         if len(os.fsencode(self.socket)) <= MAX_SOCKET_PATH_BYTES and self.socket.parent.is_dir():

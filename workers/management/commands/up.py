@@ -31,7 +31,7 @@ WORKER_STOP_MARGIN_S = 10.0
 class Command(BaseCommand):
     """Runs the embedded server (unless ``DTQ_REDIS_URL`` names one), the web processes and a worker with scheduler."""
 
-    help = "Start everything on this machine: server, web and worker. Ctrl-C stops it; a second Ctrl-C stops it at once."
+    help = "Start everything on this machine: server, web and worker. Ctrl-C stops it, a second one at once."
     requires_system_checks = [SETTINGS_TAG]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
