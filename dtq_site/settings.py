@@ -7,6 +7,7 @@ proxy, such as ``/dtq``), ``BEHIND_HTTPS`` (true when a proxy ends TLS and sets 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -111,13 +112,20 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
+LOGIN_URL = "console:login"
+LOGIN_REDIRECT_URL = "console:overview"
+LOGOUT_REDIRECT_URL = "console:login"
+
 LANGUAGE_CODE = "en"
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+# The chart library's two files come with a Python package whose import would load numpy, so it is only located.
+_uplot = importlib.util.find_spec("uplot")
+_uplot_dirs = [("uplot", Path(path) / "static") for path in (_uplot.submodule_search_locations or [])] if _uplot else []
+STATICFILES_DIRS = [BASE_DIR / "static", *_uplot_dirs]
 STATIC_ROOT = DTQ.data_dir / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, include, path, reverse_lazy
-from django.views.generic import RedirectView
+from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from tasks_app.api.health import health, ready
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", RedirectView.as_view(url=reverse_lazy("api-docs")), name="home"),
     path("api/v1/", include("tasks_app.api.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
     path("health", health, name="health"),
     path("ready", ready, name="ready"),
+    path("", include("tasks_app.console.urls")),
 ]

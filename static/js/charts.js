@@ -1,0 +1,115 @@
+// Draws <div data-chart> with uPlot. The server's update changes the attribute; the drawing itself is never morphed.
+(() => {
+  const drawn = new WeakMap();
+  const HEIGHT = 170;
+
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function short(value) {
+    const size = Math.abs(value);
+    if (size >= 1e6) return `${+(value / 1e6).toFixed(1)}M`;
+    if (size >= 1e4) return `${+(value / 1e3).toFixed(1)}k`;
+    return String(+value.toFixed(size < 10 ? 1 : 0));
+  }
+
+  function duration(ms) {
+    if (ms < 1000) return `${+ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+    if (ms < 60e3) return `${+(ms / 1e3).toFixed(1)} s`;
+    if (ms < 3600e3) return `${+(ms / 60e3).toFixed(1)} m`;
+    return `${+(ms / 3600e3).toFixed(1)} h`;
+  }
+
+  function options(chart, width) {
+    const label = chart.unit === "ms" ? duration : short;
+    const axis = { stroke: color("--text-3"), font: "11px system-ui, sans-serif", ticks: { show: false } };
+    return {
+      width,
+      height: HEIGHT,
+      padding: [8, 8, 0, 0],
+      legend: { show: false },
+      cursor: { points: { size: 6 }, drag: { setScale: false }, sync: { key: "dtq" } },
+      scales: { y: { range: (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+      axes: [
+        { ...axis, grid: { show: false }, values: (plot, times) => times.map((at) => clock(at, times)) },
+        {
+          ...axis,
+          size: 58,
+          grid: { stroke: color("--chart-grid"), width: 1 },
+          values: (plot, values) => values.map(label),
+        },
+      ],
+      series: [
+        {},
+        ...chart.lines.map((line) => ({
+          label: line.label,
+          stroke: color(`--chart-${line.swatch}`),
+          width: 1.6,
+          spanGaps: false,
+          points: { show: false },
+          value: (plot, value) => (value == null ? "—" : label(value)),
+        })),
+      ],
+      hooks: { setCursor: [(plot) => tell(plot, chart, label)] },
+    };
+  }
+
+  function clock(at, times) {
+    const moment = new Date(at * 1000);
+    const days = times.length > 1 && times[times.length - 1] - times[0] > 172800;
+    return days
+      ? moment.toLocaleDateString(undefined, { month: "short", day: "numeric" })
+      : moment.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+  }
+
+  // What the pointer is on is said in the card's note; it returns to the summary when the pointer leaves.
+  function tell(plot, chart, label) {
+    const note = plot.root.closest("figure")?.querySelector(".chart-note");
+    if (!note) return;
+    const index = plot.cursor.idx;
+    if (index == null) {
+      if (note.dataset.summary) note.textContent = note.dataset.summary;
+      delete note.dataset.summary;
+      return;
+    }
+    note.dataset.summary ||= note.textContent;
+    const at = new Date(plot.data[0][index] * 1000).toLocaleTimeString(undefined, { hour12: false });
+    const values = chart.lines.map((line, i) => {
+      const value = plot.data[i + 1][index];
+      return `${line.label} ${value == null ? "—" : label(value)}`;
+    });
+    note.textContent = `${at}: ${values.join(", ")}`;
+  }
+
+  function draw(node) {
+    const text = node.dataset.chart;
+    const old = drawn.get(node);
+    const key = `${text.length}:${document.documentElement.dataset.theme}:${node.clientWidth}`;
+    if (old && old.text === text && old.key === key) return;
+    const chart = JSON.parse(text);
+    const data = [chart.times, ...chart.lines.map((line) => line.values)];
+    const look = `${document.documentElement.dataset.theme}:${node.clientWidth}`;
+    if (old && old.look === look) {
+      old.plot.setData(data);
+      drawn.set(node, { ...old, text, key });
+      return;
+    }
+    old?.plot.destroy();
+    const style = getComputedStyle(node);
+    const width = node.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    const plot = new uPlot(options(chart, Math.max(width, 120)), data, node);
+    drawn.set(node, { plot, text, key, look });
+  }
+
+  function all() {
+    for (const node of document.querySelectorAll("[data-chart]")) draw(node);
+  }
+
+  let resizing = 0;
+  window.addEventListener("resize", () => {
+    clearTimeout(resizing);
+    resizing = setTimeout(all, 150);
+  });
+  document.addEventListener("dtq:theme", all);
+  document.addEventListener("htmx:after:settle", all);
+  all();
+})();

@@ -1,0 +1,64 @@
+// Actions: one request however often they are clicked, an answer where the operator looks, dialogs from the server.
+(() => {
+  const dialog = document.getElementById("dialog");
+
+  // Actions are forms marked data-acts by the server; htmx posts them, this keeps books about it.
+  document.addEventListener("htmx:before:request", (event) => {
+    if (!event.target.matches?.("form[data-acts]")) return;
+    dtq.lastAction = Date.now();
+  });
+
+  document.addEventListener("htmx:finally:request", (event) => {
+    const form = event.target;
+    if (!form.matches?.("form[data-acts]")) return;
+    const { ctx } = event.detail;
+    const status = ctx.response?.status;
+    if (!status) dtq.toast("No answer from the server. Nothing is known to have happened; try again.", "red");
+    else if (status === 403 && !ctx.text?.includes("hx-partial")) {
+      dtq.toast("Refused: reload the page and try again.", "red");
+    } else if (status >= 500 && !ctx.text?.includes("hx-partial")) {
+      dtq.toast(`The server failed (${status}). Try again.`, "red");
+    }
+    dtq.lastAction = Date.now();
+    if (status && status !== 428) {
+      // A refusal (a name typed wrong) leaves the dialog open for another try.
+      if (status < 300 || dialog.contains(form)) form.closest("dialog[open]")?.close();
+      if (status < 300) document.dispatchEvent(new CustomEvent("dtq:done", { detail: { form } }));
+      dtq.acted?.();
+    }
+  });
+
+  // A confirmation arrives as the dialog's content (428: the server wants to be asked again, knowingly).
+  document.addEventListener("htmx:after:swap", () => {
+    if (dialog.childElementCount && dialog.dataset.fresh !== dialog.firstElementChild.dataset.key) {
+      dialog.dataset.fresh = dialog.firstElementChild.dataset.key;
+      if (!dialog.open) dialog.showModal();
+    }
+  });
+  dialog.addEventListener("close", () => {
+    dialog.replaceChildren();
+    delete dialog.dataset.fresh;
+  });
+
+  document.addEventListener("click", (event) => {
+    const opener = event.target.closest?.("[data-opens]");
+    if (opener) document.getElementById(opener.dataset.opens)?.showModal();
+    if (event.target.closest?.("[data-help]")) document.getElementById("help").showModal();
+    const closer = event.target.closest?.("[data-closes]");
+    if (closer) closer.closest("dialog").close();
+    if (event.target instanceof HTMLDialogElement && event.target.open) event.target.close(); // a click on the scrim
+  });
+
+  // Filters apply when they change; without a script there is a button.
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest?.("form[data-auto]");
+    if (form && event.target.matches("select, input[type=checkbox]")) form.requestSubmit();
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method !== "get") return;
+    // Empty fields have no business in an address.
+    for (const field of form.elements) if (field.name && !field.value) field.disabled = true;
+    setTimeout(() => { for (const field of form.elements) field.disabled = false; });
+  });
+})();

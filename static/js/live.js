@@ -1,0 +1,155 @@
+// Keeps fragments current: a stream names topics, fragments that depend on them become due, one request fetches them.
+(() => {
+  const POLL_MS = 5000; // without a stream
+  const SAFETY_MS = 30000; // with one: an event that got lost costs this long
+  const BEAT_MS = 10000; // the server sends a beat this often; two missed ones are late
+  const GAP_MS = 500; // two refreshes a second at most
+
+  const source = document.getElementById("live");
+  const stamp = document.getElementById("stamp");
+  const due = new Set();
+  let inFlight = false;
+  let timer = 0;
+  let lastRequest = 0;
+  let lastGood = Date.now();
+  let failure = "";
+
+  const fragments = () => [...document.querySelectorAll("[data-fragment]")].filter((node) => node.dataset.topics);
+  if (!source || !document.querySelector("[data-fragment]")) return;
+
+  // The stamp ---------------------------------------------------------------
+
+  function state() {
+    if (failure) return ["down", failure];
+    const held = fragments().map((node) => due.has(node.dataset.fragment) && dtq.holdReason(node)).find(Boolean);
+    const late = Date.now() - lastGood > 2 * (dtq.stream.up ? BEAT_MS : POLL_MS) + 2000;
+    const clock = new Date(lastGood).toLocaleTimeString(undefined, { hour12: false });
+    if (late) return ["late", `late, as of ${clock}`];
+    if (held) return ["held", `held: ${held}, as of ${clock}`];
+    return ["live", `live, as of ${clock}`];
+  }
+
+  function show() {
+    const [name, text] = state();
+    if (stamp.dataset.state !== name) stamp.dataset.state = name;
+    if (stamp.textContent !== text) stamp.textContent = text;
+    stamp.title = dtq.stream.up ? "Updates arrive by event stream" : `Asked for every ${POLL_MS / 1000} s`;
+    document.documentElement.toggleAttribute("data-down", name === "down");
+    for (const button of document.querySelectorAll("[data-action]")) {
+      if (name === "down" && !button.disabled) {
+        button.disabled = true;
+        button.dataset.wasLive = "1";
+      } else if (name !== "down" && button.dataset.wasLive) {
+        button.disabled = false;
+        delete button.dataset.wasLive;
+      }
+    }
+  }
+
+  dtq.beat = () => {
+    lastGood = Date.now();
+    show();
+  };
+
+  // Refreshing --------------------------------------------------------------
+
+  function matches(topics, node) {
+    return node.dataset.topics.split(" ").some((topic) => topics.has(topic));
+  }
+
+  dtq.changed = (names) => {
+    const topics = new Set(names);
+    for (const node of fragments()) {
+      if (topics.has("*") || matches(topics, node)) due.add(node.dataset.fragment);
+    }
+    soon(0);
+  };
+
+  function soon(wait) {
+    clearTimeout(timer);
+    timer = setTimeout(flush, Math.max(wait, lastRequest + GAP_MS - Date.now()));
+  }
+
+  // force: the operator has just acted, so their own change shows even in a held list.
+  async function flush(force = false) {
+    if (inFlight || document.hidden || (!force && !due.size)) return;
+    const ready = fragments().filter((node) => due.has(node.dataset.fragment) && (force || !dtq.holdReason(node)));
+    if (!ready.length) return show();
+    inFlight = true;
+    lastRequest = Date.now();
+    const url = new URL(location.href);
+    url.hash = "";
+    for (const node of ready) {
+      due.delete(node.dataset.fragment);
+      url.searchParams.append("fragment", node.dataset.fragment);
+      const rows = [...node.querySelectorAll("tr[data-id]")].map((row) => row.dataset.id);
+      if (rows.length && node.hasAttribute("data-hold")) url.searchParams.set("shown", rows.join(","));
+    }
+    try {
+      // The swap is ours to keep out when the operator took hold of a list while the answer was on its way.
+      await htmx.ajax("GET", url.href, { source, target: source, swap: "none" });
+    } finally {
+      inFlight = false;
+      if (due.size) soon(failure ? POLL_MS : 0);
+    }
+  }
+  dtq.acted = () => {
+    for (const node of fragments()) due.add(node.dataset.fragment);
+    if (inFlight) soon(50);
+    else flush(true);
+  };
+
+  source.addEventListener("htmx:before:swap", (event) => {
+    const tasks = event.detail.tasks;
+    for (const task of [...tasks]) {
+      const target = typeof task.target === "string" ? document.querySelector(task.target) : task.target;
+      if (!target?.dataset?.fragment) continue;
+      const acted = Date.now() - (dtq.lastAction || 0) < 3000;
+      if (!acted && dtq.holdReason(target)) {
+        due.add(target.dataset.fragment);
+        tasks.splice(tasks.indexOf(task), 1);
+      }
+    }
+  });
+
+  source.addEventListener("htmx:finally:request", (event) => {
+    const { ctx } = event.detail;
+    const status = ctx.response?.status;
+    if (status >= 200 && status < 300) {
+      failure = "";
+      lastGood = Date.now();
+    } else if (status === 401) {
+      failure = "signed out";
+    } else if (status === 404) {
+      failure = "gone";
+    } else {
+      failure = status === 503 ? "Redis does not answer" : status ? `the server answers ${status}` : "no connection";
+      for (const node of fragments()) due.add(node.dataset.fragment);
+    }
+    show();
+  });
+
+  // Clocks ------------------------------------------------------------------
+
+  let lastFull = Date.now();
+  setInterval(() => {
+    show();
+    if (document.hidden) return;
+    const wait = failure || !dtq.stream.up ? POLL_MS : SAFETY_MS;
+    if (Date.now() - lastFull < wait || inFlight) return;
+    lastFull = Date.now() + Math.random() * 500; // many tabs must not ask in step
+    dtq.changed(["*"]);
+  }, 1000);
+
+  document.addEventListener("dtq:released", () => {
+    show();
+    if (due.size) soon(0);
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) dtq.changed(["*"]);
+  });
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) dtq.changed(["*"]);
+  });
+  document.addEventListener("DOMContentLoaded", show);
+})();

@@ -1,0 +1,42 @@
+// Short messages. The server renders most of them; this dismisses them and makes the few that the browser says itself.
+window.dtq = window.dtq || {};
+(() => {
+  const LIVES_MS = 7000;
+  const box = () => document.getElementById("toasts");
+
+  function age(node) {
+    if (node.dataset.aging || node.classList.contains("tone-red")) return; // bad news stays until it is read
+    node.dataset.aging = "1";
+    let left = LIVES_MS;
+    const timer = setInterval(() => {
+      if (node.matches(":hover, :focus-within") || document.hidden) return;
+      left -= 500;
+      if (left > 0) return;
+      clearInterval(timer);
+      node.remove();
+    }, 500);
+  }
+
+  dtq.toast = (text, tone = "grey") => {
+    const node = document.createElement("div");
+    node.className = `toast tone-${tone}`;
+    const body = document.createElement("div");
+    body.textContent = text;
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "btn is-plain is-small";
+    close.dataset.dismiss = "";
+    close.textContent = "Dismiss";
+    node.append(body, close);
+    box().append(node);
+  };
+
+  document.addEventListener("click", (event) => event.target.closest?.("[data-dismiss]")?.closest(".toast")?.remove());
+
+  const watch = () => {
+    for (const node of box().children) age(node);
+    while (box().children.length > 5) box().firstElementChild.remove();
+  };
+  new MutationObserver(watch).observe(box(), { childList: true });
+  watch();
+})();

@@ -1,0 +1,1 @@
+"""The operations console: server-rendered pages, kept live by fragments (docs/console-design.md)."""

@@ -1,0 +1,79 @@
+"""Actions on queues and on the dead letters as a whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from tasks_app.console.access import actor_of, operator_action
+from tasks_app.console.actions.answers import Said, answer, failed
+from tasks_app.console.presenters.times import now_ms
+from tasks_app.domain.errors import DtqError
+from tasks_app.runtime import commands
+from tasks_app.store.commands import Purged
+
+REASON_CHARS = 200
+PURGE_SECONDS = 2.0
+DLQ_NAME = "dead letters"
+PAUSE_MINUTES = {"15": 15, "60": 60, "240": 240, "1440": 1440}
+
+
+@operator_action
+def pause(request: HttpRequest, name: str) -> HttpResponse:
+    """Stop a queue's tasks from starting. Form: ``reason``, ``minutes`` (empty: until somebody resumes it)."""
+    minutes = request.POST.get("minutes", "")
+    if minutes and minutes not in PAUSE_MINUTES:
+        return answer(request, Said("That is not a length this form offers.", "red", 400))
+    until = now_ms() + PAUSE_MINUTES[minutes] * 60_000 if minutes else None
+    reason = request.POST.get("reason", "").strip()[:REASON_CHARS]
+    try:
+        commands().pause(name, actor_of(request), reason, until)
+    except DtqError as error:
+        return answer(request, failed(error))
+    return answer(request, Said(f"Queue {name} is paused. What runs goes on; nothing new starts.", status=200))
+
+
+@operator_action
+def resume(request: HttpRequest, name: str) -> HttpResponse:
+    """Let a queue's tasks start again."""
+    try:
+        commands().resume(name, actor_of(request))
+    except DtqError as error:
+        return answer(request, failed(error))
+    return answer(request, Said(f"Queue {name} goes on.", status=200))
+
+
+@operator_action
+def purge(request: HttpRequest, name: str) -> HttpResponse:
+    """Cancel everything that waits in a queue. Form: ``name``, which must be typed as the queue is called."""
+    if request.POST.get("name", "").strip() != name:
+        return answer(request, Said(f"Nothing was purged: type the queue's name, {name}, to confirm.", "amber", 400))
+    actor = actor_of(request)
+    return _purged(request, lambda: commands().purge_queue(name, actor), f"in {name}", "cancelled")
+
+
+@operator_action
+def purge_dead_letters(request: HttpRequest) -> HttpResponse:
+    """Discard every dead letter. Form: ``name``, which must be ``dead letters``."""
+    if request.POST.get("name", "").strip() != DLQ_NAME:
+        return answer(request, Said(f"Nothing was purged: type {DLQ_NAME} to confirm.", "amber", 400))
+    actor = actor_of(request)
+    return _purged(request, lambda: commands().purge_dlq(actor), "as dead letters", "discarded")
+
+
+def _purged(request: HttpRequest, step: Callable[[], Purged], where: str, verb: str) -> HttpResponse:
+    """Step until it is empty, or for as long as a request may take; the rest is one more click."""
+    done = remaining = 0
+    deadline = time.monotonic() + PURGE_SECONDS
+    try:
+        while True:
+            purged = step()
+            done, remaining = done + purged.done, purged.remaining
+            if not remaining or not purged.done or time.monotonic() > deadline:
+                break
+    except DtqError as error:
+        return answer(request, failed(error, f"{done:,} {verb}, then: {error.message}." if done else ""))
+    rest = f" {remaining:,} are left {where}: purge again to go on." if remaining else ""
+    return answer(request, Said(f"{done:,} {verb}.{rest}", "amber" if remaining else "green", 200))

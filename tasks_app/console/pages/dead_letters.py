@@ -1,0 +1,101 @@
+"""Dead letters: by kind of error, or flat."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from django.http import HttpRequest
+
+from tasks_app.console.filters import LIMITS
+from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.console.presenters.tasks import ACTION_LOOKS, error_line, gone_row, row
+from tasks_app.domain.snapshot import DeadLetter, DeadLetterGroup
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Task, UnreadableTask
+from tasks_app.domain.transitions import Action
+
+BULK = [(action, look) for action, look in ACTION_LOOKS.items() if action in {Action.REQUEUE, Action.DISCARD}]
+
+
+class DeadLettersReading(Reading):
+    """The chosen kind, if one is chosen, and the page within it."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request)
+        self.fingerprint = self.params.get("kind", "")[:64]
+        self.cursor = self.params.get("cursor") or None
+        self.grouped = not self.fingerprint and self.params.get("view") != "flat"
+
+    @cached_property
+    def groups(self) -> list[DeadLetterGroup]:
+        return self.queries.dead_letter_groups()
+
+    @cached_property
+    def group(self) -> DeadLetterGroup | None:
+        return next((group for group in self.groups if group.fingerprint == self.fingerprint), None)
+
+    @cached_property
+    def total(self) -> int:
+        return self.queries.counts()[TaskStatus.DEAD_LETTERED]
+
+
+def build_letters(reading: DeadLettersReading) -> dict[str, Any]:
+    """Kinds of errors with their counts, or the letters of a page."""
+    context: dict[str, Any] = {
+        "grouped": reading.grouped,
+        "total": reading.total,
+        "cursor": reading.cursor,
+        "fingerprint": reading.fingerprint,
+        "group": reading.group if reading.fingerprint else None,
+        "bulk": BULK,
+        "enabled": reading.config.dlq_enabled,
+    }
+    if reading.grouped:
+        groups = sorted(reading.groups, key=lambda group: (-group.count, -group.last_seen))
+        return context | {
+            "groups": [(group, error_line(group.error_class, group.error_message)) for group in groups],
+        }
+    page = reading.queries.dead_letters(reading.cursor, LIMITS[0], reading.fingerprint or None)
+    ids = reading.shown or [letter.task_id for letter in page.items if letter.task_id]
+    records = {task.id: task for task in reading.queries.rows(ids)}
+    letters = {letter.task_id: letter for letter in page.items}
+    return context | {
+        "rows": [_row(reading, records.get(i), letters.get(i), i) for i in ids],
+        "next": page.next,
+        "fresh": _fresh(reading, page.items),
+    }
+
+
+def _row(
+    reading: DeadLettersReading, record: Task | UnreadableTask | None, letter: DeadLetter | None, task_id: str
+) -> dict[str, Any]:
+    if record is None:
+        return {"row": gone_row(task_id), "letter": letter}
+    still = isinstance(record, UnreadableTask) or record.status is TaskStatus.DEAD_LETTERED
+    return {"row": row(record, operator=reading.may_operate, here=still), "letter": letter}
+
+
+def _fresh(reading: DeadLettersReading, items: list[DeadLetter]) -> str:
+    if not reading.shown or reading.cursor:
+        return ""
+    known = set(reading.shown)
+    newer = 0
+    for letter in items:
+        if letter.task_id in known:
+            break
+        newer += 1
+    return f"{newer}{'+' if newer == LIMITS[0] else ''} new" if newer else ""
+
+
+dead_letters = LivePage(
+    "console/dlq.html",
+    reading=DeadLettersReading,
+    fragments=[Fragment("letters", "console/_dlq.html", build_letters, ["tasks"], rows=True)],
+    base=lambda reading: {
+        "grouped": reading.grouped,
+        "fingerprint": reading.fingerprint,
+        "total": reading.total,
+        "bulk": BULK,
+    },
+)

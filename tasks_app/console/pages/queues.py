@@ -1,0 +1,102 @@
+"""All queues, and one queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.http import HttpRequest
+
+from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.domain.snapshot import QueueFlow, QueueInfo, TaskFilter, WorkerInfo
+from tasks_app.console.presenters.forecast import Forecast, drain_forecast
+from tasks_app.console.presenters.tasks import row
+from tasks_app.console.presenters.waiting import ALIVE, serves
+from tasks_app.domain.status import TaskStatus
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLine:
+    """A queue with what the last minutes say of it. ``workers``: how many live ones serve it."""
+
+    info: QueueInfo
+    flow: QueueFlow | None
+    forecast: Forecast
+    workers: int
+
+
+def queue_lines(queues: list[QueueInfo], flows: dict[str, QueueFlow], workers: list[WorkerInfo]) -> list[QueueLine]:
+    """The queues with the most waiting first, then by name."""
+    alive = [worker for worker in workers if worker.state in ALIVE]
+    lines = []
+    for info in queues:
+        flow = flows.get(info.name)
+        forecast = drain_forecast(info.queued, flow, paused=info.pause is not None)
+        lines.append(QueueLine(info, flow, forecast, sum(serves(worker, info.name) for worker in alive)))
+    return sorted(lines, key=lambda line: (-line.info.queued, line.info.name))
+
+
+class QueuesReading(Reading):
+    """Every queue, the workers and the flow of the last minutes."""
+
+    @cached_property
+    def lines(self) -> list[QueueLine]:
+        return queue_lines(self.queries.queues(), self.queries.flows(), self.queries.workers())
+
+
+def build_queues(reading: QueuesReading) -> dict[str, Any]:
+    """A line per queue."""
+    return {"lines": reading.lines}
+
+
+queues = LivePage(
+    "console/queues.html",
+    reading=QueuesReading,
+    fragments=[Fragment("queues", "console/_queues.html", build_queues, ["tasks", "queues", "tick"], rows=True)],
+)
+
+
+class QueueReading(Reading):
+    """One queue with its bands.
+
+    Raises:
+        NotFound: no task ever named it.
+    """
+
+    def __init__(self, request: HttpRequest, name: str) -> None:
+        super().__init__(request)
+        self.info = self.queries.queue(name)
+
+    @cached_property
+    def line(self) -> QueueLine:
+        return queue_lines([self.info], self.queries.flows(), self.queries.workers())[0]
+
+
+def build_queue(reading: QueueReading) -> dict[str, Any]:
+    """Counts, bands, pause and forecast."""
+    most = max(reading.info.bands.values(), default=0)
+    bands = [(band, count, round(100 * count / most) if most else 0) for band, count in reading.info.bands.items()]
+    return {"line": reading.line, "info": reading.info, "bands": bands}
+
+
+def build_oldest(reading: QueueReading) -> dict[str, Any]:
+    """What runs in this queue now."""
+    where = TaskFilter(status=TaskStatus.RUNNING, queue=reading.info.name)
+    page = reading.queries.tasks(where, None, 10)
+    return {"rows": [row(task, operator=reading.may_operate) for task in page.items], "info": reading.info}
+
+
+def _topics(reading: QueueReading) -> list[str]:
+    return [f"queue:{reading.info.name}", "queues", "tick"]
+
+
+queue = LivePage(
+    "console/queue.html",
+    reading=QueueReading,
+    fragments=[
+        Fragment("queue", "console/_queue.html", build_queue, _topics),
+        Fragment("running", "console/_running.html", build_oldest, _topics),
+    ],
+    base=lambda reading: {"info": reading.info, "title": reading.info.name},
+)

@@ -1,0 +1,83 @@
+"""The system: leader, server, versions and settings."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import urlsplit
+
+from tasks_app.conf import redis_url
+from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.domain.config import PREFIX, Config
+
+MASK = "•••• set"
+_SECRETS = frozenset({"api_key", "metrics_token"})
+_PACKAGES = ("Django", "redis", "uvicorn", "django-htmx")
+
+
+def build_server(reading: Reading) -> dict[str, Any]:
+    """The leader and the server's condition."""
+    server = reading.queries.server()
+    workers = reading.queries.workers()
+    evicts = server.eviction_policy not in {"", "noeviction"}
+    return {
+        "server": server,
+        "leader": reading.queries.leader(),
+        "alive": sum(1 for info in workers if info.state != "gone"),
+        "slots": sum(info.concurrency for info in workers if info.state != "gone"),
+        "uptime_ms": server.uptime_s * 1000,
+        "warnings": [
+            text
+            for wrong, text in (
+                (evicts, f"Eviction policy {server.eviction_policy}: the server may throw tasks away. Use noeviction."),
+                (not server.aof, "Append-only file is off: a restart of the server can lose what was just accepted."),
+            )
+            if wrong
+        ],
+    }
+
+
+def build_settings(reading: Reading) -> dict[str, Any]:
+    """Every setting, secrets masked, those that differ from their default marked."""
+    config = reading.config
+    defaults = Config()
+    rows = []
+    for spec in dataclasses.fields(config):
+        value = getattr(config, spec.name)
+        shown = _shown(spec.name, value)
+        rows.append((f"{PREFIX}{spec.name.upper()}", shown, value != getattr(defaults, spec.name)))
+    return {
+        "settings": rows,
+        "versions": [("Python", platform.python_version()), *((name, version(name)) for name in _PACKAGES)],
+    }
+
+
+def _shown(name: str, value: object) -> str:
+    if name in _SECRETS:
+        return MASK if value else "not set"
+    if name == "redis_url":
+        return _without_password(redis_url())
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    if value in (None, ""):
+        return "not set"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    user = parts.username or ""
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"{user}:••••@{host}").geturl()
+
+
+system = LivePage(
+    "console/system.html",
+    reading=Reading,
+    fragments=[Fragment("server", "console/_server.html", build_server, ["tick"])],
+    base=build_settings,
+)

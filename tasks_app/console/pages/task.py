@@ -1,0 +1,198 @@
+"""One task's page, its JSON and its stored texts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import cached_property
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from tasks_app.console.access import seen_by_users
+from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.console.presenters import json_view
+from tasks_app.console.presenters.curl import submit_line
+from tasks_app.console.presenters.statuses import UNREADABLE, look_of, outcome_look
+from tasks_app.console.presenters.tasks import buttons, timeline
+from tasks_app.console.presenters.times import iso
+from tasks_app.console.presenters.waiting import why_not_running
+from tasks_app.console.replies import readable_errors
+from tasks_app.domain.errors import NotFound, UnreadableRecord
+from tasks_app.domain.snapshot import QueueInfo
+from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
+from tasks_app.runtime import queries
+
+LOG_LINES = 200
+_TIMES = ("created_at", "enqueued_at", "started_at", "finished_at", "due_at", "expires_at")
+_TEXTS = ("payload", "metadata", "result")
+
+
+class TaskReading(Reading):
+    """One task; a record that does not decode is ``unreadable`` and still has a page to be discarded from."""
+
+    def __init__(self, request: HttpRequest, task_id: str) -> None:
+        super().__init__(request)
+        self.task_id = task_id
+        self.unreadable: UnreadableTask | None = None
+        self.detail: TaskDetail | None = None
+        try:
+            self.detail = self.queries.detail(task_id)
+        except UnreadableRecord as error:
+            self.unreadable = UnreadableTask(task_id, str(error.details.get("reason") or error.message))
+
+    @property
+    def task(self) -> Task | None:
+        return None if self.detail is None else self.detail.task
+
+    @cached_property
+    def queue(self) -> QueueInfo | None:
+        if self.task is None:
+            return None
+        try:
+            return self.queries.queue(self.task.queue)
+        except NotFound:
+            return None
+
+
+def build_head(reading: TaskReading) -> dict[str, Any]:
+    """Type, status and the four actions, always in the same place."""
+    task = reading.task
+    if task is None:
+        assert reading.unreadable is not None
+        return {
+            "look": UNREADABLE,
+            "reason": reading.unreadable.reason,
+            "task_id": reading.task_id,
+            "buttons": buttons(reading.unreadable, operator=reading.may_operate),
+        }
+    return {
+        "task": task,
+        "task_id": task.id,
+        "look": look_of(task.status, cancel_requested=task.cancel_requested),
+        "buttons": buttons(task, operator=reading.may_operate),
+        "percent": None if task.progress is None else round(task.progress * 100),
+    }
+
+
+def build_state(reading: TaskReading) -> dict[str, Any]:
+    """Why it waits, the timeline, the facts."""
+    if reading.detail is None:
+        return {}
+    task = reading.detail.task
+    reasons = []
+    if task.status.is_waiting:
+        reasons = why_not_running(task, reading.queue, reading.queries.workers(), reading.queries.leader())
+    started = task.started_at
+    waited_from = task.enqueued_at or task.created_at
+    return {
+        "task": task,
+        "reasons": reasons,
+        "blocked": any(reason.blocks for reason in reasons),
+        "steps": timeline(reading.detail),
+        "waited_ms": None if started is None or started < waited_from else started - waited_from,
+        "ran_ms": None if started is None or task.finished_at is None else max(0, task.finished_at - started),
+    }
+
+
+def build_history(reading: TaskReading) -> dict[str, Any]:
+    """Attempts, newest first, with their errors; log lines, oldest first."""
+    detail = reading.detail
+    if detail is None:
+        return {}
+    attempts = [
+        {"attempt": attempt, "look": outcome_look(attempt.outcome), "took": _took(attempt.started_at, attempt.ended_at)}
+        for attempt in reversed(detail.attempts)
+    ]
+    return {
+        "attempts": attempts,
+        "log": detail.log[-LOG_LINES:],
+        "log_cut": max(0, len(detail.log) - LOG_LINES),
+        "task": detail.task,
+    }
+
+
+def build_result(reading: TaskReading) -> dict[str, Any]:
+    """The result, once there is one."""
+    task = reading.task
+    text = None if task is None else task.result_json
+    return {"task": task, "name": "result", "view": json_view.view(text, reading.config.redact_keys)}
+
+
+def build_audit(reading: TaskReading) -> dict[str, Any]:
+    """What the audit says of this task."""
+    return {"entries": reading.queries.audit(task_id=reading.task_id, limit=20).items}
+
+
+def build_page(reading: TaskReading) -> dict[str, Any]:
+    """What never changes: payload, metadata and the curl line."""
+    task = reading.task
+    redact = reading.config.redact_keys
+    if task is None:
+        return {"task_id": reading.task_id, "title": reading.task_id}
+    base = reading.request.build_absolute_uri(reverse("console:overview"))
+    return {
+        "task_id": task.id,
+        "title": task.task_type,
+        "task": task,
+        "texts": [
+            ("payload", json_view.view(task.payload_json, redact)),
+            ("metadata", json_view.view(task.metadata_json, redact)),
+        ],
+        "curl": submit_line(task, base, redact, needs_key=not reading.config.open_mode),
+    }
+
+
+def _took(started: int, ended: int | None) -> int | None:
+    return None if ended is None else max(0, ended - started)
+
+
+def _topics(reading: TaskReading) -> list[str]:
+    task = reading.task
+    if task is None or task.status.is_terminal:
+        return []
+    return [f"task:{task.id}", "tick"]
+
+
+task = LivePage(
+    "console/task.html",
+    reading=TaskReading,
+    fragments=[
+        Fragment("head", "console/_task_head.html", build_head, _topics),
+        Fragment("state", "console/_task_state.html", build_state, _topics),
+        Fragment("history", "console/_task_history.html", build_history, _topics),
+        Fragment("result", "console/_task_result.html", build_result, _topics),
+        Fragment("audit", "console/_task_audit.html", build_audit, _topics),
+    ],
+    base=build_page,
+)
+
+
+@seen_by_users
+@readable_errors
+def task_json(request: HttpRequest, task_id: str) -> HttpResponse:
+    """The task as JSON, its stored texts as they are but for masked secrets."""
+    detail = queries().detail(task_id)
+    redact = Reading(request).config.redact_keys
+    record = dataclasses.asdict(detail.task)
+    texts = {name: record.pop(f"{name}_json") for name in _TEXTS}
+    record |= {name: iso(record[name]) or None for name in _TIMES}
+    record["attempts"] = [dataclasses.asdict(attempt) for attempt in detail.attempts]
+    record["log"] = [dataclasses.asdict(line) for line in detail.log]
+    head = json.dumps(record, ensure_ascii=False, indent=2).removesuffix("\n}")
+    members = "".join(
+        f',\n  "{name}": {json_view.masked_text(text, redact) if text else "null"}' for name, text in texts.items()
+    )
+    return HttpResponse(f"{head}{members}\n}}\n", content_type="application/json")
+
+
+@seen_by_users
+@readable_errors
+def task_text(request: HttpRequest, task_id: str, name: str) -> HttpResponse:
+    """The whole stored payload, metadata or result as a file, secrets masked."""
+    if name not in _TEXTS:
+        raise NotFound(f"A task has no {name}")
+    text = getattr(queries().task(task_id), f"{name}_json")
+    masked = json_view.masked_text(text or "null", Reading(request).config.redact_keys)
+    return HttpResponse(masked, content_type="application/json")

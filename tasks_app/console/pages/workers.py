@@ -1,0 +1,74 @@
+"""Workers: who is there, what each does now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.console.presenters.statuses import Look, worker_look
+from tasks_app.domain.snapshot import WorkerInfo
+from tasks_app.domain.task import Task
+
+RUNNING_SHOWN = 3
+"""Tasks named per worker; the rest is a click away, so a fleet's page stays small."""
+WORKERS_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLine:
+    """A worker with the tasks it runs; ``more`` of them are not named here."""
+
+    info: WorkerInfo
+    look: Look
+    running: list[Task]
+    more: int
+    used: int
+    leads: bool
+
+
+class WorkersReading(Reading):
+    """Workers with what they run. The number of round trips does not depend on the number of workers."""
+
+    @cached_property
+    def workers(self) -> list[WorkerInfo]:
+        order = {"gone": 0, "late": 1, "draining": 2}
+        return sorted(self.queries.workers(), key=lambda info: (order.get(info.state, 3), info.id))
+
+    @cached_property
+    def lines(self) -> list[WorkerLine]:
+        shown = self.workers[:WORKERS_SHOWN]
+        ids = [i for info in shown for i in info.running[:RUNNING_SHOWN]]
+        tasks = {task.id: task for task in self.queries.rows(ids) if isinstance(task, Task)}
+        leader = self.queries.leader()
+        return [
+            WorkerLine(
+                info=info,
+                look=worker_look(info.state),
+                running=[tasks[i] for i in info.running[:RUNNING_SHOWN] if i in tasks],
+                more=max(0, len(info.running) - RUNNING_SHOWN),
+                used=round(100 * info.occupied / info.concurrency) if info.concurrency else 0,
+                leads=info.id == leader,
+            )
+            for info in shown
+        ]
+
+
+def build_workers(reading: WorkersReading) -> dict[str, Any]:
+    """A line per worker, those in trouble first."""
+    alive = [info for info in reading.workers if info.state != "gone"]
+    return {
+        "lines": reading.lines,
+        "alive": len(alive),
+        "hidden": max(0, len(reading.workers) - WORKERS_SHOWN),
+        "slots": sum(info.concurrency for info in alive),
+        "occupied": sum(info.occupied for info in alive),
+    }
+
+
+workers = LivePage(
+    "console/workers.html",
+    reading=WorkersReading,
+    fragments=[Fragment("workers", "console/_workers.html", build_workers, ["workers", "tick"], rows=True)],
+)

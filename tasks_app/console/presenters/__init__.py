@@ -1,0 +1,1 @@
+"""How the queue's facts look: words, tones, numbers and times. No Redis and no request in here."""

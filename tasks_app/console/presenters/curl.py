@@ -1,0 +1,41 @@
+"""A task as the curl line that would submit it again."""
+
+from __future__ import annotations
+
+import shlex
+
+from tasks_app.console.presenters.json_view import masked_text
+from tasks_app.domain.strict_json import dumps
+from tasks_app.domain.task import Task
+
+SHOWN_PAYLOAD = 4000
+
+
+def submit_line(task: Task, base_url: str, redact: tuple[str, ...], *, needs_key: bool) -> str:
+    """One shell command, safe to paste: every value is quoted, secrets are masked, a long payload becomes ``@file``."""
+    payload = masked_text(task.payload_json or "{}", redact)
+    fields = [
+        f'"task_type":{dumps(task.task_type)}',
+        f'"queue":{dumps(task.queue)}',
+        f'"priority":{task.priority}',
+        f'"max_attempts":{task.max_attempts}',
+        f'"timeout_ms":{task.timeout_ms}',
+    ]
+    too_long = len(payload) > SHOWN_PAYLOAD
+    if not too_long:
+        fields.append(f'"payload":{payload}')
+    body = "@task.json" if too_long else "{" + ",".join(fields) + "}"
+    return _line(base_url, body, needs_key=needs_key)
+
+
+def first_line(base_url: str, *, needs_key: bool) -> str:
+    """The line that an empty queue invites to try."""
+    return _line(base_url, '{"task_type":"echo","payload":{"hello":"world"}}', needs_key=needs_key)
+
+
+def _line(base_url: str, body: str, *, needs_key: bool) -> str:
+    parts = ["curl", "-X", "POST", shlex.quote(f"{base_url}api/v1/tasks")]
+    if needs_key:
+        parts += ["-H", '"X-API-Key: $DTQ_API_KEY"']
+    parts += ["-H", shlex.quote("Content-Type: application/json"), "-d", shlex.quote(body)]
+    return " ".join(parts)

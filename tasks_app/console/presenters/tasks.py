@@ -1,0 +1,169 @@
+"""A task as a row, its buttons and its story. Which actions apply comes from the state machine, never from a template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.urls import reverse
+
+from tasks_app.console.presenters.statuses import GONE, UNREADABLE, Look, look_of, outcome_look
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Attempt, Task, TaskDetail, UnreadableTask
+from tasks_app.domain.transitions import Action, allows
+
+ERROR_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLook:
+    """A button: its word, icon, whether it destroys, and what to say while it does not apply."""
+
+    word: str
+    icon: str
+    danger: bool
+    where: str
+
+
+ACTION_LOOKS: dict[Action, ActionLook] = {
+    Action.CANCEL: ActionLook("Cancel", "ban", True, "Only tasks that have not ended can be cancelled"),
+    Action.REQUEUE: ActionLook("Requeue", "retry", False, "Only dead-lettered and failed tasks can be requeued"),
+    Action.RUN_NOW: ActionLook("Run now", "skip", False, "Only scheduled and retrying tasks can be brought forward"),
+    Action.DISCARD: ActionLook("Discard", "trash", True, "Only dead-lettered and failed tasks can be discarded"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """An action of one task. ``reason`` says why it is disabled; empty when it can be pressed."""
+
+    action: Action
+    look: ActionLook
+    url: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a list of tasks. ``here`` is false once the task has left the filter; ``allows`` names its actions."""
+
+    id: str
+    url: str
+    look: Look
+    task: Task | None = None
+    reason: str = ""
+    here: bool = True
+    kind: str = "ago"
+    at: int | None = None
+    error: str = ""
+    buttons: Sequence[Button] = field(default_factory=tuple)
+
+    @property
+    def allows(self) -> str:
+        return " ".join(button.action for button in self.buttons)
+
+
+def buttons(task: Task | UnreadableTask, *, operator: bool) -> list[Button]:
+    """All four actions in their fixed order, each with the reason why it cannot be pressed, if so."""
+    found = []
+    for action, look in ACTION_LOOKS.items():
+        if not operator:
+            reason = "Viewers cannot act"
+        elif isinstance(task, UnreadableTask):
+            reason = "" if action is Action.DISCARD else "The record cannot be read; it can only be discarded"
+        elif action is Action.CANCEL and task.cancel_requested and not task.status.is_terminal:
+            reason = "Already cancelling: its worker was told"
+        else:
+            reason = "" if allows(task.status, action) else look.where
+        found.append(Button(action, look, action_url(task.id, action), reason))
+    return found
+
+
+def action_url(task_id: str, action: Action) -> str:
+    """Where the form of an action posts to."""
+    return reverse(f"console:task-{action}", args=[task_id])
+
+
+def row(task: Task | UnreadableTask, *, operator: bool, here: bool = True) -> Row:
+    """A task as a list shows it, with the actions that apply to it now."""
+    usable = [button for button in buttons(task, operator=operator) if not button.reason]
+    url = reverse("console:task", args=[task.id])
+    if isinstance(task, UnreadableTask):
+        return Row(task.id, url, UNREADABLE, reason=task.reason, here=here, buttons=usable)
+    at, kind = _telling_time(task)
+    return Row(
+        id=task.id,
+        url=url,
+        look=look_of(task.status, cancel_requested=task.cancel_requested),
+        task=task,
+        here=here,
+        at=at,
+        kind=kind,
+        error=error_line(task.error_class, task.error_message),
+        buttons=usable,
+    )
+
+
+def gone_row(task_id: str) -> Row:
+    """A row whose task was removed while it was on the screen."""
+    return Row(task_id, reverse("console:task", args=[task_id]), GONE, here=False)
+
+
+def error_line(error_class: str | None, message: str | None) -> str:
+    """An error in one short line; empty when there is none."""
+    if not error_class:
+        return ""
+    text = " ".join((message or "").split())
+    line = f"{error_class}: {text}" if text else error_class
+    return line if len(line) <= ERROR_CHARS else line[: ERROR_CHARS - 1] + "…"
+
+
+def _telling_time(task: Task) -> tuple[int | None, str]:
+    """The moment that matters most in each status, and how it ticks."""
+    match task.status:
+        case TaskStatus.PENDING | TaskStatus.RETRYING:
+            return task.due_at, "until"
+        case TaskStatus.RUNNING:
+            return task.started_at, "for"
+        case TaskStatus.QUEUED:
+            return task.enqueued_at or task.created_at, "ago"
+        case _:
+            return task.finished_at or task.created_at, "ago"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A point of the timeline. ``took_ms`` is how long the task stayed there; ``None`` for the last one."""
+
+    look: Look
+    at: int
+    note: str = ""
+    took_ms: int | None = None
+    lasts: bool = False
+
+
+def timeline(detail: TaskDetail) -> list[Step]:
+    """What happened to the task, oldest first, from its birth over each attempt to its end."""
+    task = detail.task
+    points: list[tuple[int, Look, str]] = [
+        (task.created_at, Look("submitted", "up", "grey", "Accepted by the queue"), ""),
+    ]
+    for number, attempt in enumerate(detail.attempts):
+        points.append((attempt.started_at, look_of(TaskStatus.RUNNING), f"attempt {attempt.number}"))
+        last = number == len(detail.attempts) - 1
+        if attempt.ended_at is not None and not (last and task.status.is_terminal):
+            points.append((attempt.ended_at, _end_look(attempt), f"attempt {attempt.number}"))
+    if task.enqueued_at is not None and task.enqueued_at >= points[-1][0] and not task.status.is_terminal:
+        note = f"requeued {task.requeues} times" if task.requeues > 1 else "requeued" if task.requeues else ""
+        points.append((task.enqueued_at, look_of(TaskStatus.QUEUED), note))
+    if task.status.is_terminal and task.finished_at is not None:
+        points.append((task.finished_at, look_of(task.status), ""))
+    steps = []
+    for (at, look, note), following in zip(points, [*points[1:], None], strict=True):
+        took = None if following is None else max(0, following[0] - at)
+        steps.append(Step(look, at, note, took, following is None and not task.status.is_terminal))
+    return steps
+
+
+def _end_look(attempt: Attempt) -> Look:
+    return outcome_look(attempt.outcome)

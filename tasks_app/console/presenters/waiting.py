@@ -1,0 +1,94 @@
+"""Why a waiting task does not run. Pure: the page reads, this reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tasks_app.domain.snapshot import QueueInfo, WorkerInfo
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Task
+
+ALIVE = frozenset({"ready", "busy", "late"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A sentence; ``at`` is a moment that ticks after it. ``blocks``: the task cannot run until this changes."""
+
+    text: str
+    at: int | None = None
+    kind: str = "ago"
+    blocks: bool = False
+
+
+def why_not_running(
+    task: Task,
+    queue: QueueInfo | None,
+    workers: Sequence[WorkerInfo],
+    leader: str | None,
+) -> list[Reason]:
+    """The reasons, those that block first; empty for a task that is not waiting."""
+    if not task.status.is_waiting:
+        return []
+    reasons = _pause_reasons(queue) + _worker_reasons(task, workers)
+    if task.status is TaskStatus.QUEUED:
+        reasons += _place_reasons(task, queue, workers)
+    else:
+        reasons += _due_reasons(task, leader)
+    if task.expires_at is not None:
+        reasons.append(Reason("It expires if it has not started", task.expires_at, "until"))
+    return sorted(reasons, key=lambda reason: not reason.blocks)
+
+
+def _pause_reasons(queue: QueueInfo | None) -> list[Reason]:
+    if queue is None or queue.pause is None:
+        return []
+    pause = queue.pause
+    because = f": {pause.reason}" if pause.reason else ""
+    reasons = [Reason(f"Queue {queue.name} was paused by {pause.by}{because}", pause.at, blocks=True)]
+    if pause.until:
+        reasons.append(Reason("The pause ends by itself", pause.until, "until"))
+    return reasons
+
+
+def _worker_reasons(task: Task, workers: Sequence[WorkerInfo]) -> list[Reason]:
+    alive = [worker for worker in workers if worker.state in ALIVE]
+    if not alive:
+        return [Reason("No worker is alive. Start one with: manage.py runworker", blocks=True)]
+    if not any(serves(worker, task.queue) for worker in alive):
+        names = f"{len(alive)} worker{'s are' if len(alive) > 1 else ' is'} alive"
+        return [Reason(f"{names}, but none serves queue {task.queue}", blocks=True)]
+    return []
+
+
+def _place_reasons(task: Task, queue: QueueInfo | None, workers: Sequence[WorkerInfo]) -> list[Reason]:
+    reasons = []
+    serving = [worker for worker in workers if worker.state in ALIVE and serves(worker, task.queue)]
+    slots = sum(worker.concurrency for worker in serving)
+    used = sum(worker.occupied for worker in serving)
+    if queue is not None and queue.bands:
+        higher = sum(count for band, count in queue.bands.items() if band > task.priority)
+        beside = max(0, queue.bands.get(task.priority, 0) - 1)
+        if higher:
+            reasons.append(Reason(f"{higher:,} waiting in higher bands start first"))
+        if beside:
+            reasons.append(Reason(f"{beside:,} more wait in its band p{task.priority}, the older ones start first"))
+    if serving and used >= slots:
+        reasons.append(Reason(f"All {slots:,} slots of the workers that serve it are in use"))
+    elif serving:
+        reasons.append(Reason(f"{slots - used:,} of {slots:,} slots are free; it should start any moment"))
+    return reasons
+
+
+def _due_reasons(task: Task, leader: str | None) -> list[Reason]:
+    what = "Scheduled: it is due" if task.status is TaskStatus.PENDING else "The next attempt is due"
+    reasons = [Reason(what, task.due_at, "until", blocks=True)]
+    if leader is None:
+        reasons.append(Reason("No scheduler leads, so nothing that is due gets queued", blocks=True))
+    return reasons
+
+
+def serves(worker: WorkerInfo, queue: str) -> bool:
+    """True when the worker takes tasks of ``queue``; a worker without names takes every queue's."""
+    return not worker.queues or queue in worker.queues
