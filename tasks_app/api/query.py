@@ -54,7 +54,10 @@ class QueryReader:
 
     def cursor(self) -> str | None:
         """Where the page starts. Whether it is one of ours is for the store to say."""
-        return self._single("cursor")
+        text = self._single("cursor")
+        if text == "":
+            self._fail("cursor", "must be the `next` of the page before")
+        return text
 
     def status(self) -> TaskStatus | None:
         """A task's status."""

@@ -19,7 +19,7 @@ from tasks_app.domain.submission import MAX_DELAY_S, MAX_TIMEOUT_MS, QUEUE_PATTE
 Shape = serializers.Serializer[Any]
 
 STATUSES = [status.value for status in TaskStatus]
-OUTCOMES = ["succeeded", "failed", "timed_out", "cancelled", "lost", "given_back"]
+OUTCOMES = ["running", "succeeded", "failed", "timed_out", "cancelled", "lost", "given_back"]
 
 
 @extend_schema_field({})

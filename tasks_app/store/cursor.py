@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 
 from tasks_app.domain.errors import InvalidCursor
+
+ID = re.compile(r"[0-9a-f]{1,32}")
+ENTRY = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 
 
 def encode_cursor(place: str) -> str:
@@ -15,16 +19,16 @@ def encode_cursor(place: str) -> str:
     return base64.urlsafe_b64encode(zlib.crc32(raw).to_bytes(4, "big") + raw).decode().rstrip("=")
 
 
-def decode_cursor(cursor: str) -> str:
-    """The place in ``cursor``.
+def decode_cursor(cursor: str, shape: re.Pattern[str] = ID) -> str:
+    """The place in ``cursor``: an ``ID``, or a stream's ``ENTRY``.
 
     Raises:
-        InvalidCursor: it was not made by :func:`encode_cursor`.
+        InvalidCursor: it was not made by :func:`encode_cursor`, or belongs to a list of another kind.
     """
     try:
         raw = base64.b64decode(cursor.encode() + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         checksum, place = raw[:4], raw[4:]
-        if place and zlib.crc32(place).to_bytes(4, "big") == checksum:
+        if zlib.crc32(place).to_bytes(4, "big") == checksum and shape.fullmatch(place.decode()):
             return place.decode()
     except (binascii.Error, UnicodeError):
         pass  # refused below, like a wrong checksum

@@ -12,7 +12,7 @@ from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, P
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Attempt, Task, TaskDetail, UnreadableTask
 from tasks_app.store import codec
-from tasks_app.store.cursor import decode_cursor, encode_cursor
+from tasks_app.store.cursor import ENTRY, decode_cursor, encode_cursor
 from tasks_app.store.fleet import Fleet
 from tasks_app.store.pages import TaskPages
 from tasks_app.store.reader import Pipeline
@@ -95,7 +95,7 @@ class Queries(Fleet):
         """
         if fingerprint is not None:
             return self._dead_letters_of(fingerprint, cursor, limit)
-        top = f"({decode_cursor(cursor)}" if cursor else "+"
+        top = f"({decode_cursor(cursor, ENTRY)}" if cursor else "+"
         entries = self._one("xrevrange", self._keys.dead_letters, top, "-", limit + 1)
         items = [codec.decode_dead_letter(entry, fields) for entry, fields in entries[:limit]]
         return Page(items, encode_cursor(items[-1].entry) if len(entries) > limit else None)
@@ -133,7 +133,7 @@ class Queries(Fleet):
         Raises:
             InvalidCursor: ``cursor`` is not one of ours.
         """
-        top = f"({decode_cursor(cursor)}" if cursor else "+"
+        top = f"({decode_cursor(cursor, ENTRY)}" if cursor else "+"
         count = _AUDIT_SCAN if task_id else limit + 1
         entries = self._one("xrevrange", self._keys.audit, top, "-", count)
         items = [codec.decode_audit(entry, fields) for entry, fields in entries]
@@ -173,13 +173,16 @@ def _task(task_id: str, values: list[bytes | None]) -> Task:
 
 def _with_latest(task: Task, history: list[Attempt]) -> list[Attempt]:
     """The history plus the attempt that only the record knows: the running one, or one that ended well or cancelled."""
-    if task.started_at is None or (history and history[-1].started_at == task.started_at):
-        return history
     outcome = {
         TaskStatus.RUNNING: "running",
         TaskStatus.SUCCEEDED: "succeeded",
         TaskStatus.CANCELLED: "cancelled",
     }.get(task.status)
-    if outcome is None or (outcome == "cancelled" and history and history[-1].number == task.attempt):
+    if outcome is None or task.started_at is None:
         return history
+    if task.status is TaskStatus.CANCELLED and history:
+        # Cancelled while it waited: the record's start is that of an attempt which the history has already.
+        last = history[-1]
+        if last.started_at == task.started_at and last.outcome != "given_back":
+            return history
     return [*history, Attempt(task.attempt, outcome, task.worker_id or "", task.started_at, task.finished_at)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import redis
-    from pytest_django.fixtures import SettingsWrapper
+    from pytest_django.fixtures import Settings
 
     from tasks_app.domain.config import Config
     from tests.support.backend import Backend
@@ -48,7 +48,7 @@ def wired(
     redis_client: redis.Redis,
     configure: Configure,
     monkeypatch: pytest.MonkeyPatch,
-    settings: SettingsWrapper,
+    settings: Settings,
     tmp_path: Path,
 ) -> Configure:
     """This process's commands and queries speak to the test server."""
