@@ -26,8 +26,8 @@ def keys(config: Config) -> Keys:
 
 
 @pytest.fixture
-def stage(redis_client: redis.Redis, commands: Commands, leases: Leases, schedule: Schedule, keys: Keys) -> Stage:
-    return Stage(redis_client, commands, leases, schedule, keys)
+def stage(redis_client: redis.Redis, config: Config, commands: Commands, leases: Leases, schedule: Schedule) -> Stage:
+    return Stage(redis_client, config, commands, leases, schedule)
 
 
 @pytest.fixture

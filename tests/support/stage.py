@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasks_app.domain.config import Config
 from tasks_app.domain.status import TaskStatus
 from tasks_app.store.commands import Commands
 from tasks_app.store.keys import Keys
@@ -22,12 +23,15 @@ HOUR_MS = 3_600_000
 class Stage:
     """The store's four sides over one server, and the steps that tests repeat."""
 
-    def __init__(self, client: RawClient, commands: Commands, leases: Leases, schedule: Schedule, keys: Keys) -> None:
+    def __init__(
+        self, client: RawClient, config: Config, commands: Commands, leases: Leases, schedule: Schedule
+    ) -> None:
         self.client = client
+        self.config = config
+        self.keys = Keys(config.key_prefix)
         self.commands = commands
         self.leases = leases
         self.schedule = schedule
-        self.keys = keys
 
     def submit(self, **overrides: Any) -> str:
         """Submit a task and return its id."""
