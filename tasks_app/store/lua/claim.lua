@@ -78,7 +78,8 @@ local function take(lane, queue, entry, fields)
   end
   local group = transition(task, 'running', 'worker_id', worker, 'started_at', now)
   if task.attempt > 1 then
-    redis.call('HDEL', TASK .. id, 'error_class', 'error_message', 'traceback', 'given_back')
+    redis.call('HDEL', TASK .. id, 'error_class', 'error_message', 'traceback', 'given_back', 'progress',
+      'progress_note')
   end
   observe(group.waits, now - (task.enqueued_at or now))
   leases[#leases + 1] = now + LEASE_MS
