@@ -76,4 +76,3 @@ def test_open_mode_asks_nobody(api: Api) -> None:
 
 def test_health_needs_no_key(locked: Api) -> None:
     assert locked.call("GET", "/health").status == 200
-    assert locked.call("GET", "/ready").status == 200
