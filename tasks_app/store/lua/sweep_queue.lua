@@ -1,18 +1,32 @@
--- Repairs one queue: marks its lanes ready, gives queued tasks whose entry is gone a new one, settles what is pending
--- on consumers that are gone, and removes those. ARGV: token, queue, where the last look ended ('' from the start),
+-- Repairs one queue: marks its lanes ready, gives queued tasks whose entry is gone a new one, forgets those whose record
+-- is gone, settles what is pending on consumers that are gone, and removes those. ARGV: token, queue, where the last look ended ('' from the start),
 -- limit. Replies where the next look begins ('' when the queue is done).
 --#include lock leading clock unhindered transition index record terminal stats event enqueue ack retention commit
 local queue, from, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- Queued tasks without an entry: somebody deleted or trimmed the stream.
 local ids = redis.call('ZRANGEBYLEX', INDEX .. 'queued:q:' .. queue, from == '' and '-' or '(' .. from, '+', 'LIMIT', 0, limit)
+local lost = {}
 for _, id in ipairs(ids) do
   local task = read(id)
+  if not task.status and redis.call('EXISTS', TASK .. id) == 0 then
+    lost[#lost + 1] = id
+  end
   if task.readable and task.status == 'queued' then
     local entry = task.entry or '0-0'
     if #redis.call('XRANGE', STREAM .. queue .. ':p' .. task.priority, entry, entry) == 0 then
       redis.call('HSET', TASK .. id, 'entry', enqueue(id, queue, task.priority, task.attempt))
     end
+  end
+end
+
+if #lost > 0 then
+  local indexes = { INDEX .. 'queued', INDEX .. 'queued:q:' .. queue }
+  for _, task_type in ipairs(redis.call('SRANDMEMBER', TYPES, CHUNK)) do
+    indexes[#indexes + 1] = INDEX .. 'queued:t:' .. task_type
+  end
+  for _, key in ipairs(indexes) do
+    redis.call('ZREM', key, unpack(lost))
   end
 end
 
