@@ -12,13 +12,14 @@ import os
 from django.conf import settings
 
 from dtq_site.bridge import AsgiApp, Receive, Scope, Send, WsgiBridge
+from dtq_site.streams import api_events, console_events
 from dtq_site.wsgi import application as django_application
 
 # More threads than this compete for the interpreter lock; fewer leave it idle while requests wait for Redis.
 THREADS = int(os.environ.get("DTQ_DJANGO_THREADS", "16"))
 
 # Path below the site's root -> application. These answer on the event loop and must not block it.
-ASYNC_APPS: dict[str, AsgiApp] = {}
+ASYNC_APPS: dict[str, AsgiApp] = {"/events": console_events, "/api/v1/events": api_events}
 
 
 class Front:

@@ -1,7 +1,12 @@
 // Draws <div data-chart> with uPlot. The server's update changes the attribute; the drawing itself is never morphed.
 (() => {
   const drawn = new WeakMap();
-  const HEIGHT = 170;
+  const HEIGHT = 160;
+  // Steps of an axis of durations, so that it reads 30 s, 1 m, 2 m and not 1.7 m, 3.3 m.
+  const ROUND_MS = [
+    0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 1200e3,
+    1800e3, 3600e3, 7200e3, 21600e3, 43200e3, 86400e3, 172800e3, 604800e3,
+  ];
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -30,10 +35,11 @@
       cursor: { points: { size: 6 }, drag: { setScale: false }, sync: { key: "dtq" } },
       scales: { y: { range: (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
       axes: [
-        { ...axis, grid: { show: false }, values: (plot, times) => times.map((at) => clock(at, times)) },
+        { ...axis, size: 26, grid: { show: false }, values: (plot, times) => times.map((at) => clock(at, times)) },
         {
           ...axis,
           size: 58,
+          ...(chart.unit === "ms" ? { incrs: ROUND_MS } : {}),
           grid: { stroke: color("--chart-grid"), width: 1 },
           values: (plot, values) => values.map(label),
         },
@@ -45,12 +51,17 @@
           stroke: color(`--chart-${line.swatch}`),
           width: 1.6,
           spanGaps: false,
-          points: { show: false },
+          points: { show: lonely(line.values), size: 5, fill: color(`--chart-${line.swatch}`) },
           value: (plot, value) => (value == null ? "—" : label(value)),
         })),
       ],
       hooks: { setCursor: [(plot) => tell(plot, chart, label)] },
     };
+  }
+
+  // A value between two gaps has no line to either side; only a dot shows it.
+  function lonely(values) {
+    return values.some((value, i) => value != null && values[i - 1] == null && values[i + 1] == null);
   }
 
   function clock(at, times) {

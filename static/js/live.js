@@ -3,7 +3,8 @@
   const POLL_MS = 5000; // without a stream
   const SAFETY_MS = 30000; // with one: an event that got lost costs this long
   const BEAT_MS = 10000; // the server sends a beat this often; two missed ones are late
-  const GAP_MS = 500; // two refreshes a second at most
+  const GAP_MS = 500; // between two refreshes; grows under a storm of changes, as nobody reads two screens a second
+  const LONGEST_GAP_MS = 2000;
 
   const source = document.getElementById("live");
   const stamp = document.getElementById("stamp");
@@ -13,6 +14,7 @@
   let lastRequest = 0;
   let lastGood = Date.now();
   let failure = "";
+  let gap = GAP_MS;
 
   const fragments = () => [...document.querySelectorAll("[data-fragment]")].filter((node) => node.dataset.topics);
   if (!source || !document.querySelector("[data-fragment]")) return;
@@ -54,7 +56,10 @@
   // Refreshing --------------------------------------------------------------
 
   function matches(topics, node) {
-    return node.dataset.topics.split(" ").some((topic) => topics.has(topic));
+    const names = node.dataset.topics.split(" ");
+    // So many tasks changed at once that the server did not name them.
+    if (topics.has("task:*") && names.some((name) => name.startsWith("task:"))) return true;
+    return names.some((name) => topics.has(name));
   }
 
   dtq.changed = (names) => {
@@ -67,15 +72,17 @@
 
   function soon(wait) {
     clearTimeout(timer);
-    timer = setTimeout(flush, Math.max(wait, lastRequest + GAP_MS - Date.now()));
+    timer = setTimeout(() => flush(), Math.max(wait, lastRequest + gap - Date.now()));
   }
 
   // force: the operator has just acted, so their own change shows even in a held list.
   async function flush(force = false) {
     if (inFlight || document.hidden || (!force && !due.size)) return;
-    const ready = fragments().filter((node) => due.has(node.dataset.fragment) && (force || !dtq.holdReason(node)));
+    const nodes = force ? [...document.querySelectorAll("[data-fragment]")] : fragments();
+    const ready = nodes.filter((node) => due.has(node.dataset.fragment) && (force || !dtq.holdReason(node)));
     if (!ready.length) return show();
     inFlight = true;
+    gap = Date.now() - lastRequest < 2 * gap + 500 ? Math.min(gap * 1.5, LONGEST_GAP_MS) : GAP_MS;
     lastRequest = Date.now();
     const url = new URL(location.href);
     url.hash = "";
@@ -94,8 +101,9 @@
     }
   }
   dtq.acted = () => {
-    for (const node of fragments()) due.add(node.dataset.fragment);
-    if (inFlight) soon(50);
+    // A finished thing has no topics, yet an action can bring it back to life.
+    for (const node of document.querySelectorAll("[data-fragment]")) due.add(node.dataset.fragment);
+    if (inFlight) setTimeout(() => dtq.acted(), 50);
     else flush(true);
   };
 
@@ -132,13 +140,16 @@
   // Clocks ------------------------------------------------------------------
 
   let lastFull = Date.now();
+  let lastTick = Date.now();
   setInterval(() => {
     show();
     if (document.hidden) return;
-    const wait = failure || !dtq.stream.up ? POLL_MS : SAFETY_MS;
-    if (Date.now() - lastFull < wait || inFlight) return;
-    lastFull = Date.now() + Math.random() * 500; // many tabs must not ask in step
-    dtq.changed(["*"]);
+    if (inFlight || Date.now() - lastTick < POLL_MS) return;
+    lastTick = Date.now() + Math.random() * 500; // many tabs must not ask in step
+    const all = failure || !dtq.stream.up || lastTick - lastFull > SAFETY_MS;
+    if (all) lastFull = lastTick;
+    // "tick": what changes with time alone, or without an event, such as rates and workers.
+    dtq.changed([all ? "*" : "tick"]);
   }, 1000);
 
   document.addEventListener("dtq:released", () => {

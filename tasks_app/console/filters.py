@@ -49,7 +49,12 @@ class ListFilter:
     @property
     def search_text(self) -> str:
         """The filter as one would type it into the search box."""
-        parts = [("type", self.task_type), ("queue", self.queue), ("status", self.status or ""), ("worker", self.worker)]
+        parts = [
+            ("type", self.task_type),
+            ("queue", self.queue),
+            ("status", self.status or ""),
+            ("worker", self.worker),
+        ]
         words = [f"{name}:{value}" for name, value in parts if value]
         return " ".join([*words, self.q] if self.q else words)
 

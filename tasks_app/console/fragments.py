@@ -37,6 +37,7 @@ class Reading:
 
     @cached_property
     def may_operate(self) -> bool:
+        """True when the user may act."""
         return may_operate(self.request)
 
     @cached_property

@@ -20,14 +20,16 @@ from tasks_app.domain.transitions import Action
 
 
 class TaskIdConverter:
-    """Anything that can be a record's id, odd ones planted by hand included, so that each can be opened and discarded."""
+    """Anything that can be a record's id, odd ones planted by hand included: each can be opened and discarded."""
 
     regex = "[^/]{1,128}?"
 
     def to_python(self, value: str) -> str:
+        """The id as it stands in the address."""
         return value
 
     def to_url(self, value: str) -> str:
+        """The id; Django quotes it."""
         return value
 
 
@@ -42,10 +44,7 @@ urlpatterns = [
     path("tasks/<taskid:task_id>.json", task_json, name="task-json"),
     path("tasks/<taskid:task_id>/", task.as_view(), name="task"),
     path("tasks/<taskid:task_id>/text/<slug:name>", task_text, name="task-text"),
-    *(
-        path(f"tasks/<taskid:task_id>/{action}/", act_on_task(action), name=f"task-{action}")
-        for action in Action
-    ),
+    *(path(f"tasks/<taskid:task_id>/{action}/", act_on_task(action), name=f"task-{action}") for action in Action),
     path("dlq/", dead_letters.as_view(), name="dlq"),
     path("dlq/purge/", queue_actions.purge_dead_letters, name="dlq-purge"),
     path("dlq/<taskid:task_id>/requeue/", act_on_task(Action.REQUEUE), name="dlq-requeue"),

@@ -29,14 +29,17 @@ class DeadLettersReading(Reading):
 
     @cached_property
     def groups(self) -> list[DeadLetterGroup]:
+        """Kinds of errors, the latest seen first."""
         return self.queries.dead_letter_groups()
 
     @cached_property
     def group(self) -> DeadLetterGroup | None:
+        """The chosen kind; ``None`` when it has no letters left."""
         return next((group for group in self.groups if group.fingerprint == self.fingerprint), None)
 
     @cached_property
     def total(self) -> int:
+        """How many dead letters there are."""
         return self.queries.counts()[TaskStatus.DEAD_LETTERED]
 
 

@@ -35,28 +35,32 @@ class OverviewReading(Reading):
 
     @cached_property
     def counts(self) -> dict[TaskStatus, int]:
+        """Tasks per status."""
         return self.queries.counts()
 
     @cached_property
     def series(self) -> Series:
+        """The window's statistics."""
         return self.queries.series(self.window)
 
     @cached_property
     def workers(self) -> list[WorkerInfo]:
+        """Every worker that was heard of lately."""
         return self.queries.workers()
 
     @cached_property
     def lines(self) -> list[QueueLine]:
+        """Every queue, the fullest first."""
         return queue_lines(self.queries.queues(), self.queries.flows(), self.workers)
 
 
 def build_tiles(reading: OverviewReading) -> dict[str, Any]:
     """A tile per status, linked to the list it counts."""
-    tasks = reverse("console:tasks")
+    tasks, dead = reverse("console:tasks"), reverse("console:dlq")
     return {
         "tiles": [
             {
-                "url": f"{tasks}?status={status.value}" if status is not TaskStatus.DEAD_LETTERED else reverse("console:dlq"),
+                "url": dead if status is TaskStatus.DEAD_LETTERED else f"{tasks}?status={status.value}",
                 "look": look,
                 "count": reading.counts[status],
                 "alarm": status in ALARMING and reading.counts[status] > 0,
@@ -122,7 +126,7 @@ overview = LivePage(
     "console/overview.html",
     reading=OverviewReading,
     fragments=[
-        Fragment("pulse", "console/_pulse.html", build_pulse, ["tasks", "tick"]),
+        Fragment("pulse", "console/_pulse.html", build_pulse, ["tick"]),
         Fragment("tiles", "console/_tiles.html", build_tiles, ["tasks"]),
         Fragment("charts", "console/_charts.html", build_charts, ["tick"]),
         Fragment("places", "console/_places.html", build_places, ["tick"]),

@@ -9,10 +9,10 @@ from typing import Any
 from django.http import HttpRequest
 
 from tasks_app.console.fragments import Fragment, LivePage, Reading
-from tasks_app.domain.snapshot import QueueFlow, QueueInfo, TaskFilter, WorkerInfo
 from tasks_app.console.presenters.forecast import Forecast, drain_forecast
 from tasks_app.console.presenters.tasks import row
 from tasks_app.console.presenters.waiting import ALIVE, serves
+from tasks_app.domain.snapshot import QueueFlow, QueueInfo, TaskFilter, WorkerInfo
 from tasks_app.domain.status import TaskStatus
 
 
@@ -42,6 +42,7 @@ class QueuesReading(Reading):
 
     @cached_property
     def lines(self) -> list[QueueLine]:
+        """Every queue, the fullest first."""
         return queue_lines(self.queries.queues(), self.queries.flows(), self.queries.workers())
 
 
@@ -70,6 +71,7 @@ class QueueReading(Reading):
 
     @cached_property
     def line(self) -> QueueLine:
+        """The queue with its flow and forecast."""
         return queue_lines([self.info], self.queries.flows(), self.queries.workers())[0]
 
 

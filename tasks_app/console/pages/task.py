@@ -44,10 +44,12 @@ class TaskReading(Reading):
 
     @property
     def task(self) -> Task | None:
+        """The record; ``None`` when it does not decode."""
         return None if self.detail is None else self.detail.task
 
     @cached_property
     def queue(self) -> QueueInfo | None:
+        """The task's queue with its bands; ``None`` when nobody knows it."""
         if self.task is None:
             return None
         try:

@@ -33,11 +33,13 @@ class WorkersReading(Reading):
 
     @cached_property
     def workers(self) -> list[WorkerInfo]:
+        """Every worker, those in trouble first."""
         order = {"gone": 0, "late": 1, "draining": 2}
         return sorted(self.queries.workers(), key=lambda info: (order.get(info.state, 3), info.id))
 
     @cached_property
     def lines(self) -> list[WorkerLine]:
+        """The workers that are shown, with what they run."""
         shown = self.workers[:WORKERS_SHOWN]
         ids = [i for info in shown for i in info.running[:RUNNING_SHOWN]]
         tasks = {task.id: task for task in self.queries.rows(ids) if isinstance(task, Task)}

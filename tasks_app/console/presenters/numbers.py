@@ -16,11 +16,11 @@ def count(value: int | None) -> str:
         return UNKNOWN
     if abs(value) < EXACT_BELOW:
         return f"{value:,}"
-    size = float(value)
-    for suffix in ("k", "M", "G"):
-        size /= 1000
+    size, suffix = value / 1000, "k"
+    for larger in ("M", "G"):
         if abs(size) < 999.5:
             break
+        size, suffix = size / 1000, larger
     digits = 0 if abs(size) >= 100 else 1 if abs(size) >= 10 else 2
     return f"{size:.{digits}f}{suffix}"
 
@@ -67,11 +67,11 @@ def size(value: int | None) -> str:
         return UNKNOWN
     if value < 1024:
         return f"{value} B"
-    amount = float(value)
-    for suffix in ("KiB", "MiB", "GiB", "TiB"):
-        amount /= 1024
+    amount, suffix = value / 1024, "KiB"
+    for larger in ("MiB", "GiB", "TiB"):
         if amount < 1024:
             break
+        amount, suffix = amount / 1024, larger
     return f"{amount:.1f} {suffix}"
 
 

@@ -1,4 +1,4 @@
-"""A task as a row, its buttons and its story. Which actions apply comes from the state machine, never from a template."""
+"""A task as a row, its buttons and its story. Which actions apply is the state machine's to say."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ class Row:
 
     @property
     def allows(self) -> str:
+        """The names of the actions that apply, for the bar of bulk actions."""
         return " ".join(button.action for button in self.buttons)
 
 
