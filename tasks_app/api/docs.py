@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasks_app.api import examples, serializers
+from tasks_app.api import serializers_operations as operations
 from tasks_app.api.openapi import Operation, answer, either, operation, page_of, query
 
 _PAGE = (
@@ -29,7 +30,7 @@ TASKS_LIST = operation(
     ),
     answers={
         200: answer(
-            page_of(either("TaskOrUnreadable", serializers.TaskSummaryShape, serializers.UnreadableShape)),
+            page_of(either("TaskOrUnreadable", serializers.TaskSummarySerializer, serializers.UnreadableSerializer)),
             "A page.",
             examples.listed(examples.SUMMARY, examples.UNREADABLE, following=examples.NEXT),
         )
@@ -47,11 +48,13 @@ TASKS_SUBMIT = operation(
     parameters=(
         query("Idempotency-Key", {"type": "string", "maxLength": 255}, "Wins over the body's.", where="header"),
     ),
-    request=(serializers.SubmissionShape, examples.SUBMISSION),
+    request=(serializers.SubmissionSerializer, examples.SUBMISSION),
     answers={
-        202: answer(serializers.SubmittedShape, "A new task.", examples.TASK | {"duplicate": False}, location=True),
+        202: answer(
+            serializers.SubmittedSerializer, "A new task.", examples.TASK | {"duplicate": False}, location=True
+        ),
         200: answer(
-            serializers.SubmittedShape,
+            serializers.SubmittedSerializer,
             "The key's task has ended.",
             examples.SUCCEEDED | {"duplicate": True},
             location=True,
@@ -66,8 +69,11 @@ TASKS_BULK = operation(
     "Submit up to 1,000 tasks in one step",
     "Each task is answered as if it had come alone, in the order sent; a bad one does not spoil the others. The whole "
     "body may have 10 MiB.",
-    request=(serializers.BulkSubmissionShape, {"tasks": [examples.SUBMISSION, {"task_type": "echo", "priority": 10}]}),
-    answers={200: answer(serializers.BulkAnswerShape, "One item per task.", examples.BULK)},
+    request=(
+        serializers.BulkSubmissionSerializer,
+        {"tasks": [examples.SUBMISSION, {"task_type": "echo", "priority": 10}]},
+    ),
+    answers={200: answer(serializers.BulkAnswerSerializer, "One item per task.", examples.BULK)},
 )
 
 TASK_SHOW = operation(
@@ -75,7 +81,7 @@ TASK_SHOW = operation(
     "tasks",
     "Show a task",
     "With its attempts and log lines.",
-    answers={200: answer(serializers.TaskDetailShape, "The task.", examples.DETAIL)},
+    answers={200: answer(serializers.TaskDetailSerializer, "The task.", examples.DETAIL)},
     refusals=_ONE_TASK,
 )
 
@@ -87,8 +93,8 @@ TASK_RESULT = operation(
     "limited; beyond that the answer comes at once, as if `wait` had been 0.",
     parameters=(query("wait", {"type": "number", "minimum": 0, "maximum": 30}, "Seconds."),),
     answers={
-        200: answer(serializers.ResultShape, "It has ended, one way or another: see `status`.", examples.RESULT),
-        202: answer(serializers.ResultShape, "It has not ended yet.", examples.NO_RESULT_YET, retry_after=True),
+        200: answer(serializers.ResultSerializer, "It has ended, one way or another: see `status`.", examples.RESULT),
+        202: answer(serializers.ResultSerializer, "It has not ended yet.", examples.NO_RESULT_YET, retry_after=True),
     },
     refusals=_ONE_TASK,
 )
@@ -100,7 +106,7 @@ TASK_CANCEL = operation(
     "A waiting task ends at once. A running one is asked to stop: an async handler is cancelled within a second, "
     "a thread runs to its end and its result is dropped.",
     request=None,
-    answers={202: answer(serializers.TaskShape, "It is cancelled.", examples.CANCELLED)},
+    answers={202: answer(serializers.TaskSerializer, "It is cancelled.", examples.CANCELLED)},
     refusals=(*_ONE_TASK, "CANCEL_REQUESTED", "TASK_FINISHED"),
 )
 
@@ -113,7 +119,7 @@ def _requeue(operation_id: str, tag: str) -> Operation:
         "It starts again at attempt 1 with a fresh TTL clock; the old count is appended to "
         "`metadata.previous_attempts`.",
         request=None,
-        answers={202: answer(serializers.TaskShape, "It is queued again.", examples.REQUEUED)},
+        answers={202: answer(serializers.TaskSerializer, "It is queued again.", examples.REQUEUED)},
         refusals=(*_ONE_TASK, "WRONG_STATUS", "IDEMPOTENCY_CONFLICT"),
     )
 
@@ -127,7 +133,7 @@ TASK_RUN_NOW = operation(
     "Run a pending or retrying task now",
     "Its due time becomes the present.",
     request=None,
-    answers={202: answer(serializers.TaskShape, "It is due.", examples.TASK)},
+    answers={202: answer(serializers.TaskSerializer, "It is due.", examples.TASK)},
     refusals=(*_ONE_TASK, "WRONG_STATUS"),
 )
 
@@ -138,7 +144,7 @@ DLQ_LIST = operation(
     "",
     parameters=(query("fingerprint", {"type": "string"}, "Only those that failed alike."), *_PAGE),
     answers={
-        200: answer(page_of(serializers.DeadLetterShape), "A page.", examples.listed(examples.DEAD_LETTER)),
+        200: answer(page_of(operations.DeadLetterSerializer), "A page.", examples.listed(examples.DEAD_LETTER)),
     },
     refusals=("INVALID_CURSOR",),
 )
@@ -149,7 +155,7 @@ DLQ_GROUPS = operation(
     "List dead letters by what they have in common",
     "",
     answers={
-        200: answer(page_of(serializers.DeadLetterGroupShape), "All.", examples.listed(examples.DEAD_LETTER_GROUP)),
+        200: answer(page_of(operations.DeadLetterGroupSerializer), "All.", examples.listed(examples.DEAD_LETTER_GROUP)),
     },
 )
 
@@ -159,7 +165,7 @@ DLQ_DISCARD = operation(
     "Discard a dead-lettered, failed or unreadable task",
     "The record goes, with all that belongs to it.",
     request=None,
-    answers={200: answer(serializers.DiscardedShape, "It is gone.", examples.DISCARDED)},
+    answers={200: answer(operations.DiscardedSerializer, "It is gone.", examples.DISCARDED)},
     refusals=("NOT_FOUND", "WRONG_STATUS"),
 )
 
@@ -169,7 +175,7 @@ DLQ_PURGE = operation(
     "Discard all dead letters",
     "Works in small steps for about two seconds. While `remaining` is not 0, send it again.",
     request=None,
-    answers={200: answer(serializers.PurgedShape, "How far it came.", examples.PURGED)},
+    answers={200: answer(operations.PurgedSerializer, "How far it came.", examples.PURGED)},
 )
 
 QUEUES_LIST = operation(
@@ -177,7 +183,7 @@ QUEUES_LIST = operation(
     "queues",
     "List queues",
     "Every queue that was ever used.",
-    answers={200: answer(page_of(serializers.QueueShape), "All.", examples.listed(examples.QUEUE))},
+    answers={200: answer(page_of(operations.QueueSerializer), "All.", examples.listed(examples.QUEUE))},
 )
 
 QUEUE_SHOW = operation(
@@ -185,7 +191,7 @@ QUEUE_SHOW = operation(
     "queues",
     "Show a queue",
     "With its waiting tasks per priority.",
-    answers={200: answer(serializers.QueueShape, "The queue.", examples.ONE_QUEUE)},
+    answers={200: answer(operations.QueueSerializer, "The queue.", examples.ONE_QUEUE)},
     refusals=("NOT_FOUND",),
 )
 
@@ -194,8 +200,8 @@ QUEUE_PAUSE = operation(
     "queues",
     "Pause a queue",
     "Once this has answered, no task of the queue starts; running ones go on. Submissions are still accepted.",
-    request=(serializers.PauseShape, examples.PAUSE),
-    answers={200: answer(serializers.QueueShape, "It is paused.", examples.PAUSED_QUEUE)},
+    request=(operations.PauseSerializer, examples.PAUSE),
+    answers={200: answer(operations.QueueSerializer, "It is paused.", examples.PAUSED_QUEUE)},
     refusals=("NOT_FOUND",),
 )
 
@@ -205,7 +211,7 @@ QUEUE_RESUME = operation(
     "Resume a queue",
     "Does nothing to one that is not paused.",
     request=None,
-    answers={200: answer(serializers.QueueShape, "It runs.", examples.ONE_QUEUE)},
+    answers={200: answer(operations.QueueSerializer, "It runs.", examples.ONE_QUEUE)},
     refusals=("NOT_FOUND",),
 )
 
@@ -215,7 +221,7 @@ QUEUE_PURGE = operation(
     "Cancel a queue's waiting and scheduled tasks",
     "Works in small steps for about two seconds. While `remaining` is not 0, send it again.",
     request=None,
-    answers={200: answer(serializers.PurgedShape, "How far it came.", examples.PURGED)},
+    answers={200: answer(operations.PurgedSerializer, "How far it came.", examples.PURGED)},
     refusals=("NOT_FOUND",),
 )
 
@@ -224,7 +230,7 @@ WORKERS_LIST = operation(
     "workers",
     "List workers",
     "Every worker that was heard of lately.",
-    answers={200: answer(page_of(serializers.WorkerShape), "All.", examples.listed(examples.WORKER))},
+    answers={200: answer(page_of(operations.WorkerSerializer), "All.", examples.listed(examples.WORKER))},
 )
 
 WORKER_SHOW = operation(
@@ -232,7 +238,7 @@ WORKER_SHOW = operation(
     "workers",
     "Show a worker",
     "",
-    answers={200: answer(serializers.WorkerShape, "The worker.", examples.WORKER)},
+    answers={200: answer(operations.WorkerSerializer, "The worker.", examples.WORKER)},
     refusals=("NOT_FOUND",),
 )
 
@@ -242,6 +248,6 @@ AUDIT_LIST = operation(
     "List what was done, newest first",
     "",
     parameters=(query("task_id", {"type": "string"}, "Only what was done to this task."), *_PAGE),
-    answers={200: answer(page_of(serializers.AuditShape), "A page.", examples.listed(examples.AUDIT))},
+    answers={200: answer(page_of(operations.AuditSerializer), "A page.", examples.listed(examples.AUDIT))},
     refusals=("INVALID_CURSOR",),
 )

@@ -19,7 +19,7 @@ from rest_framework import serializers as drf
 
 from tasks_app.api import examples
 from tasks_app.api.errors import HTTP_STATUS, RETRY_AFTER_S
-from tasks_app.api.serializers import ProblemShape
+from tasks_app.api.serializers import ProblemSerializer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,8 +32,15 @@ class Operation(Protocol):
         ...
 
 
-_EVERY_REFUSAL = ("VALIDATION_ERROR", "UNAUTHENTICATED", "NOT_ACCEPTABLE", "INTERNAL_ERROR", "REDIS_UNAVAILABLE")
-_BODY_REFUSALS = ("BAD_REQUEST", "LENGTH_REQUIRED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE")
+_EVERY_REFUSAL = (
+    "VALIDATION_ERROR",
+    "BAD_REQUEST",
+    "UNAUTHENTICATED",
+    "NOT_ACCEPTABLE",
+    "INTERNAL_ERROR",
+    "REDIS_UNAVAILABLE",
+)
+_BODY_REFUSALS = ("LENGTH_REQUIRED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE")
 _NO_BODY = object()
 
 Answer = tuple[OpenApiResponse, tuple[OpenApiParameter, ...]]
@@ -78,7 +85,7 @@ def answer(
 def page_of(item: Any) -> Any:
     """``{items, next}``."""
     is_class = isinstance(item, type)
-    name = item.__name__.removesuffix("Shape") if is_class else item.component_name
+    name = item.__name__.removesuffix("Serializer") if is_class else item.component_name
     return inline_serializer(
         f"{name}Page",
         {
@@ -117,7 +124,7 @@ def operation(
     for status in sorted({HTTP_STATUS[code] for code in codes}):
         here = [code for code in codes if HTTP_STATUS[code] == status]
         responses[status] = OpenApiResponse(
-            ProblemShape,
+            ProblemSerializer,
             ", ".join(here),
             [OpenApiExample(code, examples.problem(code), response_only=True) for code in here],
         )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 from django.test import Client
+
+from tests.api.document import PREFIX, document
 
 
 class Answer:
@@ -40,7 +43,10 @@ class Answer:
 
 
 class Api:
-    """``api.get("tasks")``, ``api.post("tasks", {...})``; keyword arguments are headers (``x_api_key=...``)."""
+    """``api.get("tasks")``, ``api.post("tasks", {...})``; keyword arguments are headers (``x_api_key=...``).
+
+    Each answer is held against the OpenAPI document.
+    """
 
     root = "/api/v1/"
 
@@ -48,7 +54,7 @@ class Api:
         self._client = Client()
 
     def get(self, path: str, query: dict[str, Any] | None = None, **headers: str) -> Answer:
-        return Answer(self._client.get(self.root + path, query, headers=_headers(headers)))
+        return self.call("GET", f"{path}?{urlencode(query)}" if query else path, **headers)
 
     def post(self, path: str, body: Any = None, **headers: str) -> Answer:
         if body is None:
@@ -57,18 +63,11 @@ class Api:
 
     def send(self, path: str, raw: bytes, content_type: str = "application/json", **headers: str) -> Answer:
         """Post bytes as they are."""
-        return Answer(
-            self._client.generic("POST", self.root + path, raw, content_type=content_type, headers=_headers(headers))
-        )
+        return self._judged("POST", self.root + path, raw, content_type, headers)
 
     def call(self, method: str, path: str, **headers: str) -> Answer:
         """Any method, no body. ``path`` counts from the site's root when it starts with a slash."""
-        return Answer(self.raw(method, path, **headers))
-
-    def raw(self, method: str, path: str, **headers: str) -> Any:
-        """Django's own response."""
-        url = path if path.startswith("/") else self.root + path
-        return self._client.generic(method, url, headers=_headers(headers))
+        return self._judged(method, path if path.startswith("/") else self.root + path, b"", "", headers)
 
     def submit(self, task_type: str = "echo", **fields: Any) -> str:
         """Submit a task; its id."""
@@ -77,6 +76,13 @@ class Api:
         task_id: str = answer.body["id"]
         return task_id
 
+    def raw(self, method: str, url: str, body: bytes = b"", content_type: str = "", **headers: str) -> Any:
+        """Django's own response."""
+        renamed = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._client.generic(method, url, body, content_type=content_type, headers=renamed)
 
-def _headers(given: dict[str, str]) -> dict[str, str]:
-    return {name.replace("_", "-"): value for name, value in given.items()}
+    def _judged(self, method: str, url: str, body: bytes, content_type: str, headers: dict[str, str]) -> Answer:
+        answer = Answer(self.raw(method, url, body, content_type, **headers))
+        if url.startswith(PREFIX):
+            assert document().judge(method, url, answer.status, answer.body) == [], (method, url, answer)
+        return answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import get_resolver
 
+from tasks_app.api.urls import urlpatterns
 from tests.api.client import Api
 from tests.api.conftest import Configure
 
@@ -40,9 +41,8 @@ def test_nothing_is_told_without_the_key(locked: Api, path: str, method: str) ->
 
 
 def test_every_url_of_the_api_is_behind_the_key(locked: Api) -> None:
-    [v1] = [entry for entry in get_resolver().url_patterns if str(entry.pattern) == "api/v1/"]
-    assert len(v1.url_patterns) > 20
-    for entry in v1.url_patterns:
+    assert any(str(entry.pattern) == "api/v1/" for entry in get_resolver().url_patterns)
+    for entry in urlpatterns:
         path = str(entry.pattern).replace("<str:id>", "0" * 32).replace("<str:name>", "default")
         for method in ("GET", "POST"):
             assert locked.call(method, path).status == 401

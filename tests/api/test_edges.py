@@ -87,5 +87,5 @@ def test_every_answer_has_a_request_id_of_its_own(api: Api) -> None:
 
 def test_head_answers_like_get_without_a_body(api: Api) -> None:
     api.submit()
-    response = api.raw("HEAD", "tasks?limit=1")
+    response = api.raw("HEAD", "/api/v1/tasks?limit=1")
     assert (response.status_code, response.content) == (200, b"")
