@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from tasks_app.domain.config import Config
 from tasks_app.domain.status import TaskStatus
 from tasks_app.store.commands import Commands
+from tasks_app.store.connections import connect, connect_async
 from tasks_app.store.keys import Keys
 from tasks_app.store.leases import Claimed, ClaimReply, Finish, Leases
 from tasks_app.store.schedule import Schedule
+from tests.support import invariants
 from tests.support.builders import ACTOR, make_submission
 from tests.support.keyspace import RawClient
 
@@ -18,6 +22,18 @@ OTHER_WORKER = "w2"
 LEADER = "host:1"
 TOKEN = "t1"
 HOUR_MS = 3_600_000
+
+
+@asynccontextmanager
+async def staged(url: str, config: Config) -> AsyncIterator[Stage]:
+    """A stage on a server of the test's own. At the end every invariant is checked there too."""
+    client, aio = connect(url), connect_async(url)
+    try:
+        yield Stage(client, config, Commands(client, config), Leases(aio, config), Schedule(aio, config))
+        invariants.check(client, Keys(config.key_prefix))
+    finally:
+        client.close()
+        await aio.aclose()
 
 
 class Stage:
