@@ -1,5 +1,5 @@
 -- Takes the leader's lock or renews it. ARGV: token, owner. Replies 1 when the caller leads.
---#include lock
+--#include lock unhindered
 if leads() then
   redis.call('PEXPIRE', LOCK, LOCK_MS)
   return 1
