@@ -13,10 +13,12 @@ from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from tasks_app.api.outage import OutageLog
 from tasks_app.api.representation import encode
 from tasks_app.domain.errors import DtqError, MalformedJson
 
 log = structlog.get_logger(__name__)
+_outage = OutageLog()
 
 
 class BadRequest(DtqError):
@@ -135,10 +137,15 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     problem = problem_of(error)
     if problem.code == "INTERNAL_ERROR":
         log.error("REQUEST_FAILED", method=request.method, path=request.path, exc_info=error)
+    elif problem.code == "REDIS_UNAVAILABLE":
+        _outage.refused(request.path, error)
     headers = dict(problem.headers)
     if problem.code == "METHOD_NOT_ALLOWED":
         headers["Allow"] = ", ".join(view.allowed_methods)
-    return Response(problem.body(request_id_of(request)), status=problem.status, headers=headers)
+    response = Response(problem.body(request_id_of(request)), status=problem.status, headers=headers)
+    # Django would log a line of its own for each: nothing new about a 500, a flood while Redis is away.
+    response._has_been_logged = True
+    return response
 
 
 def plain_response(request: HttpRequest, status: int) -> HttpResponse:

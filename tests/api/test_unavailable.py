@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tasks_app import runtime
+from tasks_app.api.outage import OutageLog
+from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.store.connections import connect
+from tasks_app.store.queries import Queries
 from tests.api.client import Api
 from tests.api.conftest import Configure
 from tests.support.server import PrivateServer
@@ -130,3 +134,33 @@ def ready(api: Api) -> dict[str, Any]:
     assert answer.status == 503
     body: dict[str, Any] = answer.body
     return body
+
+
+def test_a_flood_of_refusals_is_a_line_a_second(server: PrivateServer, caplog: pytest.LogCaptureFixture) -> None:
+    server.kill()
+    api = Api()
+    for _ in range(200):
+        assert api.get("queues").status == 503
+    assert len(caplog.records) < 20
+
+
+def test_lines_about_an_outage_count_what_they_leave_out(caplog: pytest.LogCaptureFixture) -> None:
+    now = [100.0]
+    outage = OutageLog(clock=lambda: now[0])
+    for moment in (100.0, 100.2, 100.9, 101.1):
+        now[0] = moment
+        outage.refused("/api/v1/tasks", StoreUnavailable("Redis cannot be reached"))
+    told: list[Any] = [record.msg for record in caplog.records]
+    assert [(line["event"], line["refused"]) for line in told] == [("REDIS_UNAVAILABLE", 1), ("REDIS_UNAVAILABLE", 3)]
+    assert told[0]["error"] == "Redis cannot be reached"
+
+
+@pytest.mark.parametrize(("version", "fits"), [("6.0.16", False), ("5.9", False), ("6.2.0", True), ("9.1.2", True)])
+def test_an_old_server_is_not_ready(
+    server: PrivateServer, monkeypatch: pytest.MonkeyPatch, version: str, fits: bool
+) -> None:
+    found = replace(runtime.queries().server(), version=version)
+    monkeypatch.setattr(Queries, "server", lambda self: found)
+    check = Api().call("GET", "/ready").body["checks"][-1]
+    assert (check["name"], check["ok"]) == ("version", fits)
+    assert version in check["detail"]
