@@ -21,7 +21,7 @@
     if (kind === "resync") dtq.changed(["*"]);
     if (kind === "down") state.up = false;
     else state.up = true;
-    if (kind !== "down") dtq.beat();
+    if (kind !== "down" && detail.redis !== false) dtq.beat();
   }
 
   function tell(kind, detail = {}) {

@@ -101,6 +101,10 @@ class Hub:
         for box in list(self._boxes):
             box.close()
 
+    def _resync_all(self) -> None:
+        for box in self._boxes:
+            box.ask_resync()
+
     async def _subscribe(self) -> None:
         """Listen for as long as anybody is there. A loss of Redis costs a resync, never the loop."""
         delay = FIRST_RETRY_S
@@ -115,6 +119,8 @@ class Hub:
             except (RedisError, OSError, TimeoutError) as error:
                 if self.subscribed or not missed:
                     log.warning("EVENTS_LOST", error=str(error) or type(error).__name__)
+                    # Whoever reads now learns what is wrong from the answer, and not from silence.
+                    self._resync_all()
                 self.subscribed = False
                 missed = True
                 await asyncio.sleep(delay * random.uniform(0.7, 1.3))  # noqa: S311 - spreads load, hides nothing
@@ -141,8 +147,7 @@ class Hub:
                 self.subscribed = True
                 if missed:
                     log.info("EVENTS_BACK", streams=self.streams)
-                    for box in self._boxes:
-                        box.ask_resync()
+                    self._resync_all()
             elif message["type"] == "message":
                 changes = decode_message(message["data"])
                 for box in self._boxes:
