@@ -40,6 +40,7 @@ SUMMARY = (
 
 DETAIL = (*SUMMARY, "payload", "metadata", "result", "traceback")
 
+NO_HASH = "The key of the record holds something else"
 _REQUIRED = ("status", "task_type", "queue", "priority", "attempt", "max_attempts", "timeout_ms", "created_at")
 
 
@@ -55,9 +56,11 @@ def decode_task(task_id: str, names: Sequence[str], values: Sequence[bytes | Non
         if missing:
             raise UnreadableRecord(f"Fields are missing: {', '.join(missing)}", task_id=task_id)
         full = "payload" in names
-        for name in ("payload", "metadata", "result"):
+        for name in ("payload", "result"):
             if name in fields:
                 json.loads(fields[name])
+        if not isinstance(json.loads(fields.get("metadata", "{}")), dict):
+            raise UnreadableRecord("The metadata is no JSON object", task_id=task_id)
         if full and "payload" not in fields:
             raise UnreadableRecord("Fields are missing: payload", task_id=task_id)
         return Task(
@@ -96,8 +99,10 @@ def decode_task(task_id: str, names: Sequence[str], values: Sequence[bytes | Non
         raise UnreadableRecord(f"The record does not decode: {error}", task_id=task_id) from error
 
 
-def decode_row(task_id: str, values: Sequence[bytes | None]) -> Task | UnreadableTask | None:
+def decode_row(task_id: str, values: Sequence[bytes | None] | None) -> Task | UnreadableTask | None:
     """A list's row from ``SUMMARY`` values; ``None`` when the record has gone since its id was read."""
+    if values is None:
+        return UnreadableTask(task_id, NO_HASH)
     if all(value is None for value in values):
         return None
     try:

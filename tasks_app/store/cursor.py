@@ -14,9 +14,9 @@ ENTRY = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 
 
 def encode_cursor(place: str) -> str:
-    """``place`` is an id or a stream entry's id."""
+    """``place`` is an id or a stream entry's id. A cursor opens with a letter, so no shell takes it for an option."""
     raw = place.encode()
-    return base64.urlsafe_b64encode(zlib.crc32(raw).to_bytes(4, "big") + raw).decode().rstrip("=")
+    return base64.urlsafe_b64encode(raw + zlib.crc32(raw).to_bytes(4, "big")).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str, shape: re.Pattern[str] = ID) -> str:
@@ -27,7 +27,7 @@ def decode_cursor(cursor: str, shape: re.Pattern[str] = ID) -> str:
     """
     try:
         raw = base64.b64decode(cursor.encode() + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        checksum, place = raw[:4], raw[4:]
+        place, checksum = raw[:-4], raw[-4:]
         if zlib.crc32(place).to_bytes(4, "big") == checksum and shape.fullmatch(place.decode()):
             return place.decode()
     except (binascii.Error, UnicodeError):

@@ -61,7 +61,7 @@ class TaskPages(Reader):
             for task_id in ids:
                 pipe.hmget(self._keys.task(task_id), codec.SUMMARY)
 
-        decoded = (codec.decode_row(i, values) for i, values in zip(ids, self._all(read), strict=True))
+        decoded = (codec.decode_row(i, values) for i, values in zip(ids, self._all_of_any_kind(read), strict=True))
         return [row for row in decoded if row is not None]
 
     def _ids_below(self, where: TaskFilter, top: str, bottom: str, count: int) -> list[str]:

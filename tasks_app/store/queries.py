@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import redis
 
 from tasks_app.domain.config import Config
-from tasks_app.domain.errors import NotFound
+from tasks_app.domain.errors import NotFound, UnreadableRecord
 from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Page, TaskFilter
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Attempt, Task, TaskDetail, UnreadableTask
@@ -38,7 +38,7 @@ class Queries(Fleet):
         Raises:
             NotFound, UnreadableRecord: as their names say.
         """
-        (values,) = self._all(lambda pipe: pipe.hmget(self._keys.task(task_id), codec.DETAIL))
+        (values,) = self._all_of_any_kind(lambda pipe: pipe.hmget(self._keys.task(task_id), codec.DETAIL))
         return _task(task_id, values)
 
     def detail(self, task_id: str) -> TaskDetail:
@@ -49,10 +49,10 @@ class Queries(Fleet):
             pipe.lrange(self._keys.attempts(task_id), 0, -1)
             pipe.lrange(self._keys.log(task_id), 0, -1)
 
-        values, attempts, log = self._all(read)
+        values, attempts, log = self._all_of_any_kind(read)
         task = _task(task_id, values)
-        history = [codec.decode_attempt(text) for text in attempts]
-        return TaskDetail(task, _with_latest(task, history), [codec.decode_log_line(line) for line in log])
+        history = [codec.decode_attempt(text) for text in attempts or ()]
+        return TaskDetail(task, _with_latest(task, history), [codec.decode_log_line(line) for line in log or ()])
 
     def tasks(self, where: TaskFilter, cursor: str | None = None, limit: int = 25) -> Page[Task | UnreadableTask]:
         """The tasks that match, newest first, without their large fields.
@@ -165,7 +165,9 @@ class Queries(Fleet):
         return Page(items, encode_cursor(ids[limit - 1]) if len(ids) > limit else None)
 
 
-def _task(task_id: str, values: list[bytes | None]) -> Task:
+def _task(task_id: str, values: list[bytes | None] | None) -> Task:
+    if values is None:
+        raise UnreadableRecord(codec.NO_HASH, task_id=task_id)
     if all(value is None for value in values):
         raise NotFound(f"There is no task {task_id}", task_id=task_id)
     return codec.decode_task(task_id, codec.DETAIL, values)

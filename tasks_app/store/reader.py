@@ -30,6 +30,17 @@ class Reader:
             fill(pipe)
             return pipe.execute()
 
+    def _all_of_any_kind(self, fill: Callable[[Pipeline], object]) -> list[Any]:
+        """Like :meth:`_all`, with ``None`` in the place of a key that holds another kind than was asked for."""
+        with translating():
+            pipe = self._client.pipeline(transaction=False)
+            fill(pipe)
+            replies: list[Any] = pipe.execute(raise_on_error=False)
+            for reply in replies:
+                if isinstance(reply, Exception) and "WRONGTYPE" not in str(reply):
+                    raise reply
+        return [None if isinstance(reply, Exception) else reply for reply in replies]
+
     def _one(self, command: str, *args: Any, **options: Any) -> Any:
         """One command."""
         with translating():

@@ -49,11 +49,11 @@ def check(client: RawClient, keys: Keys, *, damaged: set[str] | None = None) -> 
     """
     picture = take(client, keys)
     problems = [
-        *_keys_have_an_end(client, picture),
+        *_keys_have_an_end(client, picture, damaged or set()),
         *_records(picture, damaged or set()),
         *_indexes(picture, damaged or set()),
         *_streams(picture, damaged or set()),
-        *_lanes_and_counts(client, picture, bool(damaged)),
+        *_lanes_and_counts(client, picture, damaged or set()),
         *_dead_letters(client, picture, damaged or set()),
     ]
     assert not problems, "\n".join(problems)
@@ -103,9 +103,11 @@ def _order(entry: str) -> tuple[int, ...]:
     return tuple(int(part) for part in entry.split("-"))
 
 
-def _keys_have_an_end(client: RawClient, p: Picture) -> Iterator[str]:
+def _keys_have_an_end(client: RawClient, p: Picture, damaged: set[str]) -> Iterator[str]:
     rows = documented()
     for name, ttl in p.ttl.items():
+        if name.rsplit(":", 1)[-1] in damaged:
+            continue
         plain = "dtq:" + name.removeprefix(f"{p.keys.prefix}:")
         row = next((row for row in rows if row.matches(plain)), None)
         if row is None:
@@ -183,7 +185,7 @@ def _streams(p: Picture, damaged: set[str]) -> Iterator[str]:
         found.setdefault(entry.task_id, []).append(entry)
         if entry.consumer == "":
             yield f"entry {entry.id} of {entry.lane} is acknowledged and still there"
-        if entry.task_id not in p.tasks:
+        if entry.task_id not in p.tasks and entry.task_id not in damaged:
             yield f"entry {entry.id} of {entry.lane} is of no task: {entry.task_id!r}"
     for task_id, task in p.tasks.items():
         if task_id not in damaged and (problem := _entries_of(task, found.get(task_id, []))):
@@ -200,15 +202,15 @@ def _entries_of(task: dict[str, str], mine: list[Entry]) -> str | None:
     return None if mine[0].consumer in owners else f"its entry is pending on {mine[0].consumer}, not on {owners}"
 
 
-def _lanes_and_counts(client: RawClient, p: Picture, some_damaged: bool) -> Iterator[str]:
+def _lanes_and_counts(client: RawClient, p: Picture, damaged: set[str]) -> Iterator[str]:
     if silent := p.undelivered - p.members(p.keys.ready):
         yield f"lanes {sorted(silent)} have undelivered entries and are not ready"
     counts = {f.decode(): int(n) for f, n in client.hgetall(p.keys.running).items() if int(n)}
     running: Counter[str] = Counter()
-    for task in p.tasks.values():
-        if task.get("status") == "running":
+    for task_id, task in p.tasks.items():
+        if task_id not in damaged and task["status"] == "running":
             running.update([f"q:{task['queue']}", f"t:{task['task_type']}"])
-    if counts != running and not some_damaged:
+    if counts != running and not damaged:
         yield f"running counts are {counts}, the records say {dict(running)}"
 
 
@@ -226,10 +228,10 @@ def _dead_letters(client: RawClient, p: Picture, damaged: set[str]) -> Iterator[
         yield f"dead-letter entries without a dead task: {rest}"
     prefix = k.dead_index("")
     indexed = {name.removeprefix(prefix): ids for name, ids in p.index.items() if name.startswith(prefix)}
-    if indexed != groups:
+    if {name: ids - damaged for name, ids in indexed.items() if ids - damaged} != groups:
         yield f"fingerprint indexes are {indexed}, the records say {groups}"
-    if p.members(k.fingerprints) != set(groups):
-        yield f"fingerprints are {sorted(p.members(k.fingerprints))}, the records say {sorted(groups)}"
+    if p.members(k.fingerprints) != set(indexed):
+        yield f"fingerprints are {sorted(p.members(k.fingerprints))}, indexed are {sorted(indexed)}"
     described = {name.removeprefix(k.fingerprint("")) for name in p.kinds if name.startswith(k.fingerprint(""))}
-    if described != set(groups):
-        yield f"described fingerprints are {sorted(described)}, the records say {sorted(groups)}"
+    if described != set(indexed):
+        yield f"described fingerprints are {sorted(described)}, indexed are {sorted(indexed)}"

@@ -156,7 +156,7 @@ def test_delays_that_are_refused(delay: object) -> None:
         ("1970-01-01T00:00:00Z", 1),
         ("1950-06-01T00:00:00+00:00", 1),
         ("0001-01-01T00:00:00+14:00", 1),
-        ("9999-12-31T23:59:59-12:00", 253_402_343_999_000),
+        ("9999-12-31T23:59:59.999+00:00", 253_402_300_799_999),
     ],
 )
 def test_moments_that_are_accepted(moment: str, expected: int) -> None:
@@ -165,7 +165,20 @@ def test_moments_that_are_accepted(moment: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "moment", ["", "soon", "2030-01-31T12:00:00", "2030-01-31", "2030-02-31T00:00:00Z", "1e18", 1e18, 0, [], True]
+    "moment",
+    [
+        "9999-12-31T23:59:59-12:00",
+        "",
+        "soon",
+        "2030-01-31T12:00:00",
+        "2030-01-31",
+        "2030-02-31T00:00:00Z",
+        "1e18",
+        1e18,
+        0,
+        [],
+        True,
+    ],
 )
 def test_moments_that_are_refused(moment: object) -> None:
     assert list(problems({"task_type": "echo", "run_at": moment})) == ["run_at"]

@@ -7,10 +7,8 @@ local replies, in_flight, done = {}, {}, 0
 
 local function cancel(id)
   local task = read(id)
-  if not task.status then
-    return { 'NOT_FOUND', '' }
-  elseif not task.readable then
-    return { 'UNREADABLE_RECORD', '' }
+  if not task.readable then
+    return { is_recorded(id) and 'UNREADABLE_RECORD' or 'NOT_FOUND', '' }
   elseif TERMINAL[task.status] then
     return { 'TASK_FINISHED', task.status }
   elseif task.status == 'running' then
@@ -18,7 +16,7 @@ local function cancel(id)
       return { 'WRONG_STATUS', task.status }
     end
     redis.call('HSET', TASK .. id, 'cancel_requested', 1)
-    redis.call('PUBLISH', CONTROL .. task.worker_id, cjson.encode({ cancel = id }))
+    redis.call('PUBLISH', CONTROL .. (task.worker_id or ''), cjson.encode({ cancel = id }))
     return { 'CANCEL_REQUESTED', task.status }
   end
   if task.status == 'queued' then

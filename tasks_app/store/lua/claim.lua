@@ -1,7 +1,7 @@
 -- Takes up to `limit` tasks from the lanes of the given queues (none: every queue), queue by queue in order, p9 first,
 -- and marks them running. Entries that must not run are absorbed.
 -- ARGV: worker, limit, turn, queues... Replies {claimed tasks, absorbed entries}.
---#include clock unhindered transition index record terminal stats event enqueue ack retention attempts deadletter commit
+--#include clock unhindered transition index record terminal stats event enqueue ack retention attempts deadletter scheduled damaged commit
 local worker, free, turn = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local reads_left = free + 500 -- absorbing is bounded too
 local taken, absorbed, leases, uncancelled = {}, {}, {}, {}
@@ -56,11 +56,10 @@ local function take(lane, queue, entry, fields)
   end
   local task = read(id, 'timeout_ms', 'payload', 'metadata')
   if not task.readable then
-    if redis.call('EXISTS', TASK .. id) == 0 then
+    if not is_recorded(id) then
       return absorb(lane, entry, id, queue, 'missing')
     end
-    dead_letter_entry(task, 'UnreadableRecord', 'The record of this task is damaged', 'unreadable')
-    redis.call('PEXPIRE', TASK .. id, RETENTION_MS)
+    put_aside(task, queue)
     return absorb(lane, entry, id, queue, 'unreadable')
   end
   if task.status == 'running' and task.entry == entry then

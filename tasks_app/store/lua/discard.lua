@@ -1,6 +1,6 @@
 -- Removes the records of dead-lettered, failed or damaged tasks and everything that belongs to them.
 -- ARGV: actor, address, request id, audit target or '' for one entry a task, ids... Replies per id {word, status}.
---#include clock transition index record terminal stats event enqueue ack retention attempts deadletter scheduled audit commit
+--#include clock transition index record terminal stats event enqueue ack retention attempts deadletter scheduled damaged audit commit
 local target = ARGV[4]
 local replies, done = {}, 0
 
@@ -8,28 +8,14 @@ local function forget(id)
   redis.call('DEL', TASK .. id, ATTEMPTS .. id, LOG .. id)
 end
 
--- A damaged record may stand in any index, so each place it could be is cleaned.
-local function forget_damaged(task)
-  for status in pairs(STATUSES) do
-    redis.call('ZREM', INDEX .. status, task.id)
-    if task.queue then
-      redis.call('ZREM', INDEX .. status .. ':q:' .. task.queue, task.id)
-    end
-    if task.type then
-      redis.call('ZREM', INDEX .. status .. ':t:' .. task.type, task.id)
-    end
-  end
-  redis.call('ZREM', LEASES, task.id)
-  unschedule(task.id)
-end
-
 local function discard(id)
   local task = read(id, 'dlq_entry', 'fingerprint')
   if not task.readable then
-    if redis.call('EXISTS', TASK .. id) == 0 and not redis.call('ZSCORE', INDEX .. 'dead_lettered', id) then
+    if not is_recorded(id) and not redis.call('ZSCORE', INDEX .. 'dead_lettered', id) then
       return { 'NOT_FOUND', '' }
     end
-    forget_damaged(task)
+    leave_everywhere(task)
+    dig_up(id, task.more[FIRST_EXTRA], task.more[FIRST_EXTRA + 1] or DAMAGED)
   elseif not REQUEUEABLE[task.status] then
     return { 'WRONG_STATUS', task.status }
   else

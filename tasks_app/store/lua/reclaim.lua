@@ -1,7 +1,7 @@
 -- Settles running tasks whose lease has run out: re-adopts up to `limit` of them for this worker, buries those whose
 -- attempts are used up, ends those whose cancel was asked for.
 -- ARGV: worker, limit, queues... (none: every queue). Replies {adopted tasks, settled ones}.
---#include clock unhindered transition index record terminal stats event enqueue ack retention attempts deadletter commit
+--#include clock unhindered transition index record terminal stats event enqueue ack retention attempts deadletter scheduled damaged commit
 local SCAN = 500
 local worker, free = ARGV[1], tonumber(ARGV[2])
 local mine, paused = nil, {}
@@ -56,7 +56,10 @@ end
 
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, SCAN)) do
   local task = read(id, 'timeout_ms', 'payload', 'metadata', 'given_back')
-  if not task.readable or task.status ~= 'running' then
+  if not task.readable and is_recorded(id) then
+    put_aside(task)
+    settled[#settled + 1] = { id, task.queue or '', DAMAGED }
+  elseif task.status ~= 'running' then
     gone[#gone + 1] = id -- a lease without its running task guards nothing
   elseif task.cancel_requested then
     settle(task, ended(task, 'cancelled'))

@@ -1,6 +1,6 @@
 -- Moves claimed tasks into their streams. ARGV: token, ids... Replies how many moved; a claim that another step settled
 -- in the meantime is skipped.
---#include lock leading clock unhindered transition index record terminal stats event enqueue ack retention scheduled commit
+--#include lock leading clock unhindered transition index record terminal stats event enqueue ack retention deadletter scheduled damaged commit
 local claims, moved_now = {}, 0
 for i = 2, #ARGV do
   local id = ARGV[i]
@@ -9,6 +9,8 @@ for i = 2, #ARGV do
     if task.readable and (task.status == 'pending' or task.status == 'retrying') then
       send(task)
       moved_now = moved_now + 1
+    elseif not task.readable and is_recorded(id) then
+      put_aside(task)
     end
     claims[#claims + 1] = id
   end

@@ -4,10 +4,8 @@
 --#include clock transition index record terminal stats event enqueue ack retention attempts deadletter audit commit
 local id = ARGV[4]
 local task = read(id, 'requeues', 'dlq_entry', 'fingerprint', 'key_fingerprint')
-if not task.status then
-  return { 'NOT_FOUND', '' }
-elseif not task.readable then
-  return { 'UNREADABLE_RECORD', '' }
+if not task.readable then
+  return { is_recorded(id) and 'UNREADABLE_RECORD' or 'NOT_FOUND', '' }
 elseif not REQUEUEABLE[task.status] then
   return { 'WRONG_STATUS', task.status }
 elseif tostring(task.attempt) ~= ARGV[5] or (task.more[FIRST_EXTRA] or '0') ~= ARGV[6] then

@@ -5,10 +5,8 @@ local replies = {}
 
 local function run_now(id)
   local task = read(id)
-  if not task.status then
-    return { 'NOT_FOUND', '' }
-  elseif not task.readable then
-    return { 'UNREADABLE_RECORD', '' }
+  if not task.readable then
+    return { is_recorded(id) and 'UNREADABLE_RECORD' or 'NOT_FOUND', '' }
   elseif task.status ~= 'pending' and task.status ~= 'retrying' then
     return { 'WRONG_STATUS', task.status }
   end

@@ -9,7 +9,7 @@ local ids = redis.call('ZRANGEBYLEX', INDEX .. 'queued:q:' .. queue, from == '' 
 local lost = {}
 for _, id in ipairs(ids) do
   local task = read(id)
-  if not task.status and redis.call('EXISTS', TASK .. id) == 0 then
+  if not task.status and not is_recorded(id) then
     lost[#lost + 1] = id
   end
   if task.readable and task.status == 'queued' then

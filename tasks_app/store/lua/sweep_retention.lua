@@ -3,7 +3,7 @@
 local swept = 0
 
 local function still_there(id, status)
-  return redis.call('HGET', TASK .. id, 'status') == status
+  return redis.pcall('HGET', TASK .. id, 'status') == status
 end
 
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', RETENTION, '-inf', now - 1, 'LIMIT', 0, ARGV[2])) do

@@ -15,7 +15,13 @@ local function fingerprint(task_type, error_class, message)
     math.floor(hash(text, 52711) / 65536), hash(text, 52711) % 65536)
 end
 
-local function dead_letter_entry(task, error_class, message, print)
+-- Writes a dead letter and its place among those with the same cause. Returns the entry's id.
+local function letter(task, print, error_class, message)
+  redis.call('ZADD', INDEX .. 'dead_lettered:f:' .. print, 0, task.id)
+  redis.call('HSET', FINGERPRINT .. print, 'task_type', task.type or '', 'error_class', error_class, 'error_message',
+    message, 'last_seen', now)
+  redis.call('HSETNX', FINGERPRINT .. print, 'first_seen', now)
+  redis.call('ZADD', FINGERPRINTS, now, print)
   return redis.call('XADD', DEAD_LETTERS, 'MAXLEN', '~', DLQ_MAXLEN, '*', 'task_id', task.id, 'task_type', task.type or '',
     'queue', task.queue or '', 'attempts', task.attempt or 0, 'error_class', error_class, 'error_message', message,
     'fingerprint', print, 'worker_id', task.worker_id or '', 'failed_at', now)
@@ -26,16 +32,11 @@ local function bury(task, error_class, message, traceback)
     return ended(task, 'failed', 'error_class', error_class, 'error_message', message, 'traceback', traceback)
   end
   local print = fingerprint(task.type, error_class, message)
-  local entry = dead_letter_entry(task, error_class, message, print)
+  local entry = letter(task, print, error_class, message)
   local group = ended(task, 'dead_lettered', 'error_class', error_class, 'error_message', message, 'traceback',
     traceback, 'fingerprint', print, 'dlq_entry', entry)
   group.graves = group.graves or {}
   group.graves[task.id] = entry .. '@' .. print
-  redis.call('ZADD', INDEX .. 'dead_lettered:f:' .. print, 0, task.id)
-  redis.call('HSET', FINGERPRINT .. print, 'task_type', task.type, 'error_class', error_class, 'error_message', message,
-    'last_seen', now)
-  redis.call('HSETNX', FINGERPRINT .. print, 'first_seen', now)
-  redis.call('ZADD', FINGERPRINTS, now, print)
   return group
 end
 

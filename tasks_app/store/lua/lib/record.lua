@@ -1,8 +1,11 @@
 -- Reads what scripts need to know of a task. A missing record has no status; one that was damaged has a status or
--- numbers that make no sense, and `readable` says so. Further fields come back in `task.more`.
+-- numbers that make no sense, or is no hash at all, and `readable` says so. Further fields come back in `task.more`.
 local function read(id, ...)
-  local v = redis.call('HMGET', TASK .. id, 'status', 'attempt', 'max_attempts', 'worker_id', 'queue', 'task_type',
+  local v = redis.pcall('HMGET', TASK .. id, 'status', 'attempt', 'max_attempts', 'worker_id', 'queue', 'task_type',
     'priority', 'entry', 'idempotency_key', 'cancel_requested', 'started_at', 'enqueued_at', 'expires_at', 'side', ...)
+  if v.err then
+    v = {}
+  end
   local task = {
     id = id,
     status = v[1],
@@ -22,8 +25,12 @@ local function read(id, ...)
     more = v,
   }
   task.readable = STATUSES[task.status] and task.attempt and task.max_attempts and task.queue and task.type
-    and task.priority and true
+    and string.match(task.priority or '', '^%d$') and true
   return task
+end
+
+local function is_recorded(id)
+  return redis.call('EXISTS', TASK .. id) == 1
 end
 
 local FIRST_EXTRA = 15
