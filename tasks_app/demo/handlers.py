@@ -62,9 +62,10 @@ async def send_email(payload: dict[str, Any], ctx: TaskContext) -> dict[str, str
     domain = to.rpartition("@")[2]
     await asyncio.sleep(0.05 + _share(to) * 0.3)
     if domain == UNKNOWN_DOMAIN:
-        raise MailboxUnknown(f"550 5.1.1 <{to}>: recipient unknown")
+        ctx.log(f"RCPT TO:<{to}> was refused")
+        raise MailboxUnknown("550 5.1.1 recipient unknown")
     if domain == BUSY_DOMAIN and ctx.attempt <= 2:
-        raise MailServerBusy(f"451 4.7.1 <{to}>: greylisted, try again in {ctx.attempt * 2} seconds")
+        raise MailServerBusy(f"451 4.7.1 greylisted, try again in {ctx.attempt * 2} seconds")
     ctx.log(f"accepted by mx1.{domain}")
     return {"message_id": f"<{ctx.task_id[-12:]}@shop.example>"}
 
@@ -100,8 +101,9 @@ async def build_report(payload: dict[str, Any], ctx: TaskContext) -> dict[str, A
 def resize_image(payload: dict[str, Any], ctx: TaskContext) -> dict[str, Any]:
     """Scale ``file`` to each of ``widths``: honest work in a thread."""
     file = _text(payload, "file")
+    ctx.log(f"reading {file}")
     if file.endswith(CORRUPT_SUFFIX):
-        raise CorruptImage(f"{file}: not a JPEG file: starts with 0x3c 0x21")
+        raise CorruptImage("Not a JPEG file: starts with 0x3c 0x21")
     widths = [int(width) for width in payload.get("widths", [])]
     for done, width in enumerate(widths, start=1):
         ctx.raise_if_cancelled()

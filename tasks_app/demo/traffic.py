@@ -35,7 +35,15 @@ _NAMES = (
     "alan",
 )
 _DOMAINS = ("mail.example", "post.example", "letters.example")
-_TEMPLATES = ("welcome", "order_confirmed", "order_shipped", "password_reset", "newsletter", "invoice")
+_TEMPLATES = (
+    "welcome",
+    "order_confirmed",
+    "order_shipped",
+    "password_reset",
+    "cart_reminder",
+    "newsletter",
+    "invoice",
+)
 _REPORTS = ("sales-daily", "stock-value", "returns", "vat", "customers-new")
 _SECTIONS = ("home", "shoes", "books", "garden", "toys")
 _CARDS = ("4242 4242 4242 4242", "5555 5555 5555 4444", "3782 822463 10005")
@@ -50,7 +58,7 @@ class Traffic:
     rng: random.Random = field(default_factory=random.Random)
     _orders: int = 10_000
     _recent_orders: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=50))
-    _cancellable: deque[str] = field(default_factory=lambda: deque(maxlen=200))
+    _cancellable: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
     def rate_at(self, seconds: float, mean: float) -> float:
         """Submissions a second, ``seconds`` after the start: a wave around ``mean``."""
@@ -61,7 +69,7 @@ class Traffic:
         kind = self.rng.choices([*_MIX], weights=[*_MIX.values()])[0]
         raw: dict[str, Any] = getattr(self, f"_{kind}")()
         if self.rng.random() < 0.08:
-            raw["delay_seconds"] = self.rng.randint(5, 90)
+            raw.setdefault("delay_seconds", self.rng.randint(5, 90))
         return raw
 
     def accepted(self, raw: dict[str, Any], task_id: str) -> None:
@@ -70,13 +78,10 @@ class Traffic:
             self._cancellable.append(task_id)
 
     def cancel(self) -> str | None:
-        """Now and then the id of a delayed or long task that somebody changed their mind about."""
+        """Now and then the id of the latest delayed or long task, which somebody changed their mind about."""
         if not self._cancellable or self.rng.random() > 0.02:
             return None
-        index = self.rng.randrange(len(self._cancellable))
-        task_id = self._cancellable[index]
-        del self._cancellable[index]
-        return task_id
+        return self._cancellable.pop()
 
     def _email(self) -> dict[str, Any]:
         luck = self.rng.random()
@@ -91,6 +96,9 @@ class Traffic:
             # Of no use to anybody after a quarter of an hour.
             raw |= {"priority": 9, "metadata": {"ttl_seconds": 900}}
             raw["payload"]["token"] = f"{self.rng.getrandbits(64):016x}"
+        if template == "cart_reminder":
+            # Some of these come too late: the customer has gone by then.
+            raw |= {"delay_seconds": self.rng.randint(10, 40), "metadata": {"ttl_seconds": 35}}
         if template == "newsletter":
             raw["priority"] = 2
         return raw
