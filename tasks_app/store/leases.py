@@ -142,7 +142,10 @@ class Leases:
         """
         keys = [self._keys.wake(queue) for queue in queues or await self._every_queue()]
         with translating():
-            return await cast(Awaitable[Any], self._client.blpop(keys, timeout=timeout_s)) is not None
+            rung = await cast(Awaitable[Any], self._client.blpop(keys, timeout=timeout_s))
+        if rung is not None and rung[0] == self._keys.wake("*").encode():
+            self._names_at = float("-inf")  # a queue was born: listen to its bell from the next wait on
+        return rung is not None
 
     async def _every_queue(self) -> tuple[str, ...]:
         if time.monotonic() - self._names_at > _NAMES_FRESH_S:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -70,10 +71,8 @@ class Process:
 
     def kill_group(self) -> None:
         """End it and everything it started in its session."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._popen.wait()
 
 

@@ -1,5 +1,7 @@
-"""Handlers for the process tests. Each run is written to a ledger in Redis before and after its work, so that the end of
-a test can compare what really ran with what the queue says. Loaded through ``DTQ_TASK_MODULES``.
+"""Handlers for the process tests, loaded through ``DTQ_TASK_MODULES``.
+
+Each run is written to a ledger in Redis before and after its work, so that the end of a test can compare what really
+ran with what the queue says.
 """
 
 from __future__ import annotations

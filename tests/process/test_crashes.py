@@ -25,7 +25,7 @@ def test_tasks_of_a_killed_worker_run_on_another(fleet: Fleet) -> None:
     for task_id in ids:
         task = fleet.task(task_id)
         assert (task.status, task.attempt, task.worker_id) == (TaskStatus.RUNNING, 2, successor)
-        assert [attempt.outcome for attempt in fleet.queries.detail(task_id).attempts][0] == "lost"
+        assert fleet.queries.detail(task_id).attempts[0].outcome == "lost"
     until(lambda: {w.pid for w in fleet.queries.workers() if w.state != "gone"} == {second.pid}, what="one worker left")
 
 

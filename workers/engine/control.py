@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 
 import redis.asyncio
 import redis.exceptions
@@ -21,42 +21,51 @@ PONG_WITHIN_S = 5.0
 class ControlChannel:
     """A subscription to one worker's channel. A message is ``{"cancel": "<task id>"}``.
 
-    A dead subscriber is silent, not broken (redis-py answers ``None`` for ever), so it pings: no answer in time counts
-    as a failure. Each ``listen`` subscribes anew, on a connection of its own, and listens until that fails.
+    A dead subscriber is silent, not broken (redis-py answers ``None`` for ever), so a silence is broken with a ping,
+    and no answer in time counts as a failure. The next ``run_once`` then subscribes anew, on a fresh connection.
     """
 
     def __init__(self, client: redis.asyncio.Redis, channel: str) -> None:
         self._client = client
         self._channel = channel
+        self._pubsub: redis.asyncio.client.PubSub | None = None
+        self._pinged = False
 
-    async def listen(self, on_cancel: Callable[[str], None]) -> None:
-        """Subscribe and hand on each task id; returns only by raising.
+    async def run_once(self, on_cancel: Callable[[str], None]) -> None:
+        """Subscribe if need be, then hear one message or fifteen seconds of silence.
 
         Raises:
-            StoreUnavailable: the connection broke or fell silent.
+            StoreUnavailable: the connection broke or does not answer.
         """
         try:
-            async with self._client.pubsub() as pubsub:
-                await pubsub.subscribe(self._channel)
-                await self._hear(pubsub, on_cancel)
+            if self._pubsub is None:
+                self._pubsub = self._client.pubsub()
+                self._pinged = False
+                await self._pubsub.subscribe(self._channel)
+                return
+            await self._hear(self._pubsub, on_cancel)
         except (redis.exceptions.RedisError, OSError) as error:
+            await self.close()
             raise StoreUnavailable(f"The control channel broke: {error}") from error
 
     async def _hear(self, pubsub: redis.asyncio.client.PubSub, on_cancel: Callable[[str], None]) -> None:
-        loop = asyncio.get_running_loop()
-        heard_at = loop.time()
-        pinged = False
-        while True:
-            message = await pubsub.get_message(timeout=PONG_WITHIN_S if pinged else PING_EVERY_S)
-            if message is not None:
-                heard_at, pinged = loop.time(), False
-                if message["type"] == "message":
-                    _obey(message["data"], on_cancel)
-            elif pinged and loop.time() - heard_at > PING_EVERY_S + PONG_WITHIN_S / 2:
-                raise StoreUnavailable("The control channel fell silent")
-            elif not pinged:
-                await pubsub.ping()
-                pinged = True
+        message = await pubsub.get_message(timeout=PONG_WITHIN_S if self._pinged else PING_EVERY_S)
+        if message is not None:
+            self._pinged = False
+            if message["type"] == "message":
+                _obey(message["data"], on_cancel)
+        elif self._pinged:
+            raise redis.exceptions.TimeoutError("no answer to a ping")
+        else:
+            await pubsub.ping()
+            self._pinged = True
+
+    async def close(self) -> None:
+        """Leave the channel."""
+        pubsub, self._pubsub = self._pubsub, None
+        if pubsub is not None:
+            with suppress(redis.exceptions.RedisError, OSError):  # it may be broken, which is why it is closed
+                await pubsub.aclose()  # type: ignore[no-untyped-call]
 
 
 def _obey(data: bytes, on_cancel: Callable[[str], None]) -> None:

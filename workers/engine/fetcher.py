@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -16,11 +16,14 @@ from workers.engine.reaper import Reaper
 log = structlog.get_logger(__name__)
 
 MAX_CLAIM = 100
-IDLE_LOOK_S = 1.0
 
 
 class Fetcher:
-    """The only one that takes slots, so that claims and re-adoptions never promise one twice."""
+    """The only one that takes slots, so that claims and re-adoptions never promise one twice.
+
+    ``announce`` is told of tasks before they start. ``unstarted``: those (id, attempt) whose claim was answered only
+    after the signal to stop.
+    """
 
     def __init__(
         self,
@@ -31,6 +34,7 @@ class Fetcher:
         executor: Executor,
         reaper: Reaper,
         stop: asyncio.Event,
+        announce: Callable[[Sequence[Claimed]], None],
     ) -> None:
         self._leases = leases
         self._worker_id = worker_id
@@ -39,7 +43,10 @@ class Fetcher:
         self._executor = executor
         self._reaper = reaper
         self._stop = stop
+        self._announce = announce
+        self.unstarted: list[tuple[str, int]] = []
         self._rung = False
+        self._failed = False
         # Half of the slots at a time: one half runs here while Redis fetches the other, so neither waits for the other.
         self._most = min(MAX_CLAIM, (slots.concurrency + 1) // 2)
 
@@ -47,23 +54,28 @@ class Fetcher:
         """Reap if it is time, claim as much as there is room for, or wait for room or for work."""
         try:
             free = self._slots.free
-            if self._reaper.due_in(free) <= 0:
-                await self._take(await self._reaper.run_once(min(free, MAX_CLAIM)))
+            if not self._failed and self._reaper.due_in(free) <= 0:
+                self._take(await self._reaper.run_once(min(free, MAX_CLAIM)))
                 free = self._slots.free
             if not free:
+                self._failed = False
                 await self._slots.wait(max(0.01, self._reaper.due_in(0)))
                 return
             limit = min(free, self._most)
             reply = await self._leases.claim(self._worker_id, self._queues, limit)
         except StoreUnavailable:
-            self._reaper.postpone()
+            self._failed = True
             raise
-        await self._take(reply)
+        if self._failed:  # the first answer after an outage: those that live renew before anybody reaps
+            self._failed = False
+            self._reaper.postpone()
+        self._take(reply)
         if len(reply.tasks) == limit or reply.absorbed or self._stop.is_set():
             return
         if self._rung and not reply.tasks:
             self._reaper.hurry()
-        wait_s = min(IDLE_LOOK_S, self._reaper.due_in(1))
+        # Until the reaper's next look: then the streams are looked at as well, whether or not a bell was heard.
+        wait_s = self._reaper.due_in(1)
         self._rung = wait_s > 0 and await self._ring(max(0.01, wait_s))
 
     async def _ring(self, timeout_s: float) -> bool:
@@ -78,17 +90,14 @@ class Fetcher:
                 waiting.cancel()
             await asyncio.gather(wait, stop, return_exceptions=True)
 
-    async def _take(self, reply: ClaimReply) -> None:
+    def _take(self, reply: ClaimReply) -> None:
         for absorbed in reply.absorbed:
             event = "TASK_DUPLICATE_ABSORBED" if absorbed.reason == "duplicate" else "TASK_ABSORBED"
             log.info(event, task_id=absorbed.task_id, queue=absorbed.queue, reason=absorbed.reason)
         if not reply.tasks:
             return
         if self._stop.is_set():  # the answer came after the signal: these must not start
-            await self._return(reply.tasks)
+            self.unstarted += [(task.id, task.attempt) for task in reply.tasks]
         else:
+            self._announce(reply.tasks)
             self._executor.start(reply.tasks)
-
-    async def _return(self, tasks: Sequence[Claimed]) -> None:
-        given = await self._leases.give_back(self._worker_id, [(task.id, task.attempt) for task in tasks])
-        log.info("CLAIM_GIVEN_BACK", tasks=given)

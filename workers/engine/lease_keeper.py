@@ -1,4 +1,7 @@
-"""The thread that handler code cannot block: renews leases, beats the heart, watches the loop."""
+"""The thread that a blocked loop does not stop: renews leases, beats the heart, watches the loop.
+
+What stops even this thread is the guard's business (``guard.py``).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.store.presence import Heartbeat, Presence, Renewal
 from workers.engine.backoff import Backoff
 from workers.engine.execution import Execution
+from workers.engine.guard import LeaseGuard
 from workers.engine.outage import Outage
 from workers.engine.watchdog import Watchdog
 
@@ -43,6 +47,7 @@ class LeaseKeeper(threading.Thread):
         watchdog: Watchdog,
         outage: Outage,
         rng: random.Random,
+        guard: LeaseGuard | None = None,
     ) -> None:
         super().__init__(name="dtq-lease-keeper", daemon=True)
         self._presence = presence
@@ -54,26 +59,32 @@ class LeaseKeeper(threading.Thread):
         self._on_renewal = on_renewal
         self._watchdog = watchdog
         self._outage = outage
+        self._guard = guard
         self._backoff = Backoff(rng, LONGEST_BACKOFF_S)
         self._leave = False
         self._stop_asked = threading.Event()
+        self._renew_at = 0.0
         self._beat_at = 0.0
 
     def run(self) -> None:
         """The thread: a step, a wait, and so on."""
         while not self._stop_asked.is_set():
-            started = time.monotonic()
-            delay = self._guarded_step(started)
-            self._stop_asked.wait(max(0.0, started + delay - time.monotonic()))
+            self._stop_asked.wait(self._guarded_step())
+        if self._guard is not None:
+            self._guard.close()
         if self._leave:
             try:
                 self._presence.leave(self._worker_id)
             except StoreUnavailable as error:
                 log.warning("LEAVE_NOT_RECORDED", error=str(error))  # the record ends by itself when its beats stop
 
-    def _guarded_step(self, now: float) -> float:
+    def _guarded_step(self) -> float:
+        """One step; seconds until the next."""
+        now = time.monotonic()
         try:
             self._watchdog.run_once()
+            if self._guard is not None:
+                self._guard.keep_up(now)
             self.run_once(now)
         except StoreUnavailable as error:
             delay = self._backoff.next_s()
@@ -84,23 +95,34 @@ class LeaseKeeper(threading.Thread):
             return self._renew_every_s
         self._outage.worked("lease keeper")
         self._backoff.reset()
-        return self._renew_every_s
+        return max(0.0, min(self._renew_at, self._beat_at) - time.monotonic())
 
     def run_once(self, now: float) -> None:
-        """Renew everything leased; beat when it is time. ``now`` is this host's monotonic clock.
+        """Renew everything leased, and beat, each when it is time. ``now`` is this host's monotonic clock.
 
         Raises:
             StoreUnavailable: try again soon.
         """
-        running = [(task_id, e.claimed.attempt) for task_id, e in self._leased.copy().items()]
+        if now >= self._renew_at:
+            self._renew()
+            self._renew_at = now + self._renew_every_s
+        if now >= self._beat_at:
+            beat = self._beat()
+            self._presence.heartbeat(beat)
+            self._beat_at = now + self._heartbeat_every_s
+            if self._guard is not None:
+                self._guard.beat(beat)
+
+    def _renew(self) -> None:
+        leased = self._leased.copy()
+        if self._guard is not None:
+            self._guard.alive([(e.claimed.id, e.claimed.attempt, e.claimed.task_type) for e in leased.values()])
+        running = [(task_id, e.claimed.attempt) for task_id, e in leased.items()]
         for start in range(0, len(running), MAX_RENEWALS_PER_CALL):
             part = running[start : start + MAX_RENEWALS_PER_CALL]
             renewal = self._presence.renew(self._worker_id, part)
             if renewal.lost or renewal.cancel:
                 self._on_renewal(renewal, part)
-        if now >= self._beat_at:
-            self._presence.heartbeat(self._beat())
-            self._beat_at = now + self._heartbeat_every_s
 
     def beat_soon(self) -> None:
         """Make the next step beat, so that a change of state shows within a second."""

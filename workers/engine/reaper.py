@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tasks_app.store.leases import ClaimReply, Leases
 
-EVERY_S = 1.0
+EVERY_S = 1.2
 EVERY_WHEN_FULL_S = 5.0
 AFTER_OUTAGE_S = 2.0
 AGAIN_AFTER_S = 0.2
@@ -40,7 +40,7 @@ class Reaper:
         return max(0.0, self._next + late - self._clock())
 
     def postpone(self) -> None:
-        """Redis was away: let every worker that lives renew its leases before anybody calls them expired."""
+        """Redis was away until now: let every worker that lives renew its leases before they count as expired."""
         self._next = self._clock() + AFTER_OUTAGE_S
 
     def hurry(self) -> None:

@@ -22,6 +22,7 @@ from tasks_app.store.presence import Presence
 from tasks_app.store.schedule import Schedule
 from workers.engine.control import ControlChannel
 from workers.engine.executor import Surroundings
+from workers.engine.guard import LeaseGuard
 from workers.engine.identity import new_identity
 from workers.engine.loops import keep_running
 from workers.engine.outage import Outage
@@ -59,6 +60,7 @@ def run_worker(
             Presence(blocking, config),
             schedule=Schedule(client, config) if scheduler else None,
             control=ControlChannel(client, Keys(config.key_prefix).control(identity.worker_id)),
+            guard=LeaseGuard(config, url, identity.worker_id),
             queues=queues,
             concurrency=concurrency,
             surroundings=surroundings,

@@ -19,9 +19,9 @@ log = structlog.get_logger(__name__)
 BATCH = 500
 PASS_EVERY_S = 1.0
 SHORTEST_NAP_S = 0.01
-LEAD_EVERY_S = 3.0
+LEAD_EVERY_S = 3.5
 RETURN_EVERY_S = 15.0
-SWEEP_EVERY_S = 5.0
+SWEEP_EVERY_S = 8.0
 JITTER = 0.2
 
 

@@ -14,7 +14,7 @@ import structlog
 from tasks_app.domain.config import Config
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.handlers import Registry
-from tasks_app.store.leases import Leases
+from tasks_app.store.leases import Claimed, Leases
 from tasks_app.store.presence import Heartbeat, Presence, Renewal
 from tasks_app.store.schedule import Schedule
 from workers.engine.committer import Committer
@@ -22,6 +22,7 @@ from workers.engine.control import ControlChannel
 from workers.engine.execution import Execution, Slots
 from workers.engine.executor import Executor, Surroundings
 from workers.engine.fetcher import Fetcher
+from workers.engine.guard import LeaseGuard
 from workers.engine.identity import Identity
 from workers.engine.lease_keeper import LeaseKeeper
 from workers.engine.loops import keep_running
@@ -39,6 +40,7 @@ CLEANUP_S = 0.5
 FLUSH_S = 5.0
 FLUSH_WHEN_HURRIED_S = 1.0
 MAX_RUNNING_SHOWN = 100
+MAX_GIVEN_BACK_PER_CALL = 500
 
 
 class Worker:
@@ -48,6 +50,7 @@ class Worker:
         queues: served in this order; none means every queue.
         schedule: given, this worker is also a candidate for the scheduler's lead.
         control: the worker's channel for cancel requests; without one they take up to a second.
+        guard: keeps the leases while a handler blocks the whole interpreter; without one they run out meanwhile.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Worker:
         *,
         schedule: Schedule | None = None,
         control: ControlChannel | None = None,
+        guard: LeaseGuard | None = None,
         queues: tuple[str, ...] = (),
         concurrency: int | None = None,
         surroundings: Surroundings | None = None,
@@ -73,6 +77,7 @@ class Worker:
         self._presence = presence
         self._schedule = schedule
         self._control = control
+        self._guard = guard
         self._queues = queues
         self._surroundings = surroundings or Surroundings()
         self._version = version
@@ -127,6 +132,8 @@ class Worker:
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
+            if self._control is not None:
+                await self._control.close()
             self._ticks.stop()
             self._executor.close()
             self._keeper.stop(leave=True)
@@ -154,7 +161,16 @@ class Worker:
             self._surroundings,
         )
         reaper = Reaper(self._leases, worker_id, self._queues, self._rng)
-        self._fetcher = Fetcher(self._leases, worker_id, self._queues, self._slots, self._executor, reaper, self._stop)
+        self._fetcher = Fetcher(
+            self._leases,
+            worker_id,
+            self._queues,
+            self._slots,
+            self._executor,
+            reaper,
+            self._stop,
+            announce=self._announce,
+        )
         self._scheduler = (
             None if self._schedule is None else Scheduler(self._schedule, worker_id, self._stop, self._rng)
         )
@@ -177,14 +193,19 @@ class Worker:
             ),
             outage=self._outage,
             rng=self._rng,
+            guard=self._guard,
         )
+
+    def _announce(self, tasks: Sequence[Claimed]) -> None:
+        if self._guard is not None:
+            self._guard.claimed(tasks)
 
     def _loop_task(self, name: str, step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> asyncio.Task[None]:
         return asyncio.create_task(keep_running(name, step, outage=self._outage, stop=stop, rng=self._rng), name=name)
 
     async def _listen(self) -> None:
         assert self._control is not None
-        await self._control.listen(self._executor.cancel)
+        await self._control.run_once(self._executor.cancel)
 
     # --- leaving
 
@@ -192,29 +213,37 @@ class Worker:
         running = len(self._leased)
         log.info("WORKER_DRAINING", running=running, at_most_s=self._config.drain_timeout_s)
         self._keeper.beat_soon()
+        if self._fetcher.unstarted:
+            await self._give_back(self._fetcher.unstarted)
         if scheduling is not None and self._scheduler is not None:
             await scheduling
             await self._scheduler.resign()
         await self._settle(self._config.drain_timeout_s, hurry=self._stop_now)
         given = self._executor.give_back_all()
         if given:
+            await self._cleanup()
             await self._give_back(given)
         hurried = self._stop_now.is_set()
         if not await self._settle(FLUSH_WHEN_HURRIED_S if hurried else FLUSH_S):
             log.warning("OUTCOMES_NOT_WRITTEN", tasks=len(self._leased))  # their leases run out, and they run again
 
+    async def _cleanup(self) -> None:
+        """Let coroutines that were cancelled just now clean up, before their tasks can start elsewhere."""
+        await self._until(lambda: not any(e.task is not None for e in self._executor.detached), CLEANUP_S, None)
+
     async def _give_back(self, given: list[tuple[str, int]]) -> None:
-        # A coroutine was cancelled just now. Given back before it has cleaned up, its task might start elsewhere first.
-        if any(execution.task is not None for execution in self._executor.detached):
-            await self._until(
-                lambda: not any(e.task is not None for e in self._executor.detached), CLEANUP_S, self._stop_now
-            )
-        try:
-            count = await asyncio.wait_for(self._leases.give_back(self._identity.worker_id, given), FLUSH_S)
-        except (StoreUnavailable, TimeoutError) as error:
-            log.warning("GIVE_BACK_FAILED", tasks=len(given), error=str(error))  # the leases run out instead
-        else:
-            log.info("TASKS_GIVEN_BACK", tasks=count)
+        deadline = self._loop.time() + (FLUSH_WHEN_HURRIED_S if self._stop_now.is_set() else FLUSH_S)
+        count = 0
+        while given:
+            try:
+                count += await self._leases.give_back(self._identity.worker_id, given[:MAX_GIVEN_BACK_PER_CALL])
+                given = given[MAX_GIVEN_BACK_PER_CALL:]
+            except StoreUnavailable as error:
+                if self._loop.time() >= deadline:
+                    log.warning("GIVE_BACK_FAILED", tasks=len(given), error=str(error))  # their leases run out instead
+                    break
+                await asyncio.sleep(0.2)
+        log.info("TASKS_GIVEN_BACK", tasks=count)
 
     async def _settle(self, timeout_s: float, hurry: asyncio.Event | None = None) -> bool:
         """Wait until nothing runs and every outcome is accepted; false when the time was not enough."""

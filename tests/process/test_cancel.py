@@ -1,0 +1,90 @@
+"""Cancelling what runs: heard at once, also by a full worker, also when the message is lost."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tasks_app.domain.errors import CancelRequested
+from tasks_app.domain.status import TaskStatus
+from tests.process.fleet import ACTOR, Fleet
+from tests.support.until import until
+
+
+def cancel_running(fleet: Fleet, task_id: str) -> None:
+    with pytest.raises(CancelRequested):
+        fleet.commands.cancel(task_id, ACTOR)
+
+
+@pytest.mark.parametrize("slots", [1, 10])
+def test_a_full_worker_hears_a_cancel_within_a_second(fleet: Fleet, slots: int) -> None:
+    fleet.worker(concurrency=slots)
+    running = fleet.submit_many(slots, "ledger", '{"seconds": 60}')
+    until(lambda: all(fleet.ran(task_id) for task_id in running), what="full")
+    behind = fleet.submit("ledger", '{"seconds": 60}')
+    asked = time.monotonic()
+    cancel_running(fleet, running[0])
+    until(lambda: fleet.status(running[0]) is TaskStatus.CANCELLED, what="cancelled")
+    until(lambda: fleet.ran(behind) == 1, what="the next one has its slot")
+    assert time.monotonic() - asked < 1.0
+    assert fleet.ran(running[0], "end") == 0
+
+
+def test_a_cancel_arrives_without_the_control_channel(fleet: Fleet) -> None:
+    worker = fleet.worker(concurrency=1)
+    task_id = fleet.submit("ledger", '{"seconds": 60}')
+    until(lambda: fleet.ran(task_id) == 1, what="it runs")
+    fleet.client.client_kill_filter(_type="pubsub")
+    cancel_running(fleet, task_id)
+    until(lambda: fleet.status(task_id) is TaskStatus.CANCELLED, timeout=2.5, what="cancelled by the renewal's flag")
+    channel = f"dtq:control:{fleet.worker_id(worker)}"
+    until(lambda: fleet.client.pubsub_numsub(channel)[0][1] == 1, timeout=10, what="subscribed again")
+
+
+def test_a_thread_runs_on_but_its_task_ends_cancelled(fleet: Fleet) -> None:
+    fleet.worker(concurrency=1)
+    task_id = fleet.submit("ledger_sync", '{"seconds": 1.5}')
+    until(lambda: fleet.ran(task_id) == 1, what="it runs")
+    cancel_running(fleet, task_id)
+    fleet.wait_for([task_id], TaskStatus.CANCELLED)
+    assert fleet.ran(task_id, "end") == 1
+    assert fleet.task(task_id).result_json is None
+
+
+def test_a_thread_that_looks_stops_early(fleet: Fleet) -> None:
+    fleet.worker(concurrency=1)
+    task_id = fleet.submit("sleep_sync", '{"seconds": 60}', timeout_ms=60_000)
+    fleet.wait_for([task_id], TaskStatus.RUNNING)
+    cancel_running(fleet, task_id)
+    fleet.wait_for([task_id], TaskStatus.CANCELLED, timeout=2)
+
+
+def test_a_coroutine_that_swallows_the_cancel_ends_cancelled_and_keeps_its_slot(fleet: Fleet) -> None:
+    worker = fleet.worker(concurrency=1)
+    task_id = fleet.submit("deaf", '{"seconds": 4}')
+    until(lambda: fleet.ran(task_id) == 1, what="it runs")
+    cancel_running(fleet, task_id)
+    fleet.wait_for([task_id], TaskStatus.CANCELLED, timeout=3)
+    assert fleet.ran(task_id, "end") == 0
+    behind = fleet.submit("ledger")
+    until(lambda: "1 of 1 slots" in fleet.queries.workers()[0].note, what="the worker says so")
+    assert fleet.status(behind) is TaskStatus.QUEUED
+    fleet.wait_for([behind], TaskStatus.SUCCEEDED)
+    assert fleet.ran(task_id, "end") == 1
+    assert "TASK_IGNORES_STOP" in worker.text
+
+
+def test_timeouts_end_attempts_and_are_retried(fleet: Fleet) -> None:
+    fleet.worker(concurrency=4)
+    on_loop = fleet.submit("ledger", '{"seconds": 60}', timeout_ms=300, max_attempts=2)
+    in_thread = fleet.submit("ledger_sync", '{"seconds": 4}', timeout_ms=300, max_attempts=2)
+    fleet.wait_for([on_loop, in_thread], TaskStatus.DEAD_LETTERED)
+    for task_id in (on_loop, in_thread):
+        detail = fleet.queries.detail(task_id)
+        assert [attempt.outcome for attempt in detail.attempts] == ["timed_out", "timed_out"]
+        assert (detail.task.attempt, detail.task.error_class) == (2, "TaskTimeout")
+    until(lambda: "2 of 4 slots" in fleet.queries.workers()[0].note, timeout=3, what="both threads are still in there")
+    until(lambda: fleet.queries.workers()[0].occupied == 0, what="both have returned")
+    assert fleet.ran(in_thread, "end") == 2
+    assert fleet.status(in_thread) is TaskStatus.DEAD_LETTERED  # late results change nothing

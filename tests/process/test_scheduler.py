@@ -1,0 +1,60 @@
+"""Schedulers: one leads, each due task is queued once, another takes over when the leader is frozen or ends."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from tasks_app.domain.status import TaskStatus
+from tests.process.fleet import Fleet, Process
+from tests.support.until import until
+
+
+def leader(fleet: Fleet, candidates: list[Process]) -> Process:
+    """The process that leads."""
+
+    def found() -> Process | None:
+        owner = fleet.queries.leader() or ""
+        return next((process for process in candidates if f"-{process.pid}-" in owner), None)
+
+    chosen = until(found, timeout=30, what="a leader")
+    assert chosen is not None
+    return chosen
+
+
+def test_a_frozen_leader_is_replaced_and_each_due_task_runs_once(fleet: Fleet) -> None:
+    candidates = [fleet.start("runscheduler") for _ in range(3)]
+    old = leader(fleet, candidates)
+    ids = fleet.submit_many(1000, "ledger", delay_ms=3000) + fleet.submit_many(1000, "ledger", delay_ms=3000)
+    until(lambda: fleet.queries.counts().get(TaskStatus.QUEUED, 0) > 0, what="some are due")
+    old.send(signal.SIGSTOP)
+    frozen_at = time.monotonic()
+    others = [process for process in candidates if process is not old]
+    new = leader(fleet, others)
+    assert time.monotonic() - frozen_at < 14
+    # Frozen between claiming and queueing, it leaves up to a batch of claims behind; they go back after a minute.
+    claimed = fleet.client.zcard("dtq:retry:claimed")
+    assert claimed <= 500
+    until(lambda: fleet.queries.counts().get(TaskStatus.QUEUED, 0) == 2000 - claimed, what="another queues the rest")
+    old.send(signal.SIGCONT)
+    fleet.worker("--no-scheduler", concurrency=100)
+    until(lambda: fleet.queries.counts().get(TaskStatus.SUCCEEDED, 0) == 2000 - claimed, timeout=40, what="they ran")
+    assert sum(fleet.ran(task_id) for task_id in ids) == 2000 - claimed
+    assert max(fleet.ran(task_id) for task_id in ids) == 1
+    # A follower that ends leaves the leader's lock alone; a leader that ends gives it up at once.
+    follower = next(process for process in others if process is not new)
+    follower.send(signal.SIGTERM)
+    assert follower.wait() == 0
+    assert leader(fleet, [new]) is new
+    new.send(signal.SIGTERM)
+    assert new.wait() == 0
+    assert leader(fleet, [old]) is old
+
+
+def test_delayed_tasks_start_on_time(fleet: Fleet) -> None:
+    fleet.worker()
+    task_id = fleet.submit("ledger", delay_ms=1500)
+    fleet.wait_for([task_id], TaskStatus.SUCCEEDED)
+    task = fleet.task(task_id)
+    assert task.started_at is not None
+    assert 1500 <= task.started_at - task.created_at < 2500
