@@ -144,7 +144,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         headers["Allow"] = ", ".join(view.allowed_methods)
     response = Response(problem.body(request_id_of(request)), status=problem.status, headers=headers)
     # Django would log a line of its own for each: nothing new about a 500, a flood while Redis is away.
-    response._has_been_logged = True
+    response._has_been_logged = True  # type: ignore[attr-defined]  # what Django itself sets once it has logged
     return response
 
 

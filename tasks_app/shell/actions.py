@@ -13,7 +13,7 @@ from typing import Any
 from tasks_app import runtime
 from tasks_app.api.submitting import to_submission
 from tasks_app.api.times import MOMENT_RULE, parse_moment
-from tasks_app.api.waiting import poll
+from tasks_app.api.waiting import task_at_its_end
 from tasks_app.domain import strict_json
 from tasks_app.domain.errors import ValidationError
 from tasks_app.domain.snapshot import Actor, TaskFilter
@@ -48,7 +48,7 @@ def submit(args: Namespace) -> Outputs:
     if args.wait is None:
         yield output.submitted(receipt)
     else:
-        yield output.result(poll(lambda: runtime.queries().task(receipt.task.id), args.wait))
+        yield output.result(task_at_its_end(receipt.task.id, args.wait, limited=False))
 
 
 def list_tasks(args: Namespace) -> Outputs:
@@ -72,7 +72,7 @@ def show(args: Namespace) -> Outputs:
 
 def result(args: Namespace) -> Outputs:
     """How a task ended; waits for it with ``--wait``."""
-    yield output.result(poll(lambda: runtime.queries().task(args.id), args.wait or 0))
+    yield output.result(task_at_its_end(args.id, args.wait or 0, limited=False))
 
 
 def cancel(args: Namespace) -> Outputs:

@@ -26,7 +26,7 @@ from tasks_app.api.representation import (
     task_text,
 )
 from tasks_app.api.submitting import to_submission, to_submissions
-from tasks_app.api.waiting import MAX_WAIT_S, wait_for_end
+from tasks_app.api.waiting import MAX_WAIT_S, task_at_its_end
 from tasks_app.domain.errors import DtqError, ValidationError
 from tasks_app.domain.snapshot import TaskFilter
 from tasks_app.domain.submission import QUEUE_PATTERN, TYPE_PATTERN, Submission
@@ -111,7 +111,7 @@ class TaskResultView(ApiView):
         wanted = task_id(id)
         with QueryReader(request.GET) as query:
             seconds = query.seconds("wait", MAX_WAIT_S)
-        task = wait_for_end(lambda: runtime.queries().task(wanted), seconds)
+        task = task_at_its_end(wanted, seconds)
         if task.status.is_terminal:
             return Response(result_text(task))
         return Response(result_text(task), status=202, headers={"Retry-After": "1"})
