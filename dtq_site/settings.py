@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dtq_site.secret_key import secret_key
+from tasks_app import __version__
 from tasks_app.conf import config
 from tasks_app.domain.config import Config
 from tasks_app.domain.errors import ConfigError
@@ -175,7 +176,7 @@ REST_FRAMEWORK: dict[str, Any] = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "dtq",
     "DESCRIPTION": "A distributed task queue on Redis Streams.",
-    "VERSION": "1.0.0",
+    "VERSION": __version__,
     # 3.1 is plain JSON Schema, so the tests can hold real answers against it.
     "OAS_VERSION": "3.1.0",
     "LICENSE": {"name": "MIT"},

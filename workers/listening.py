@@ -6,6 +6,7 @@ import errno
 import ipaddress
 import os
 import socket
+from argparse import ArgumentParser
 
 from django.core.management.base import CommandError
 
@@ -13,6 +14,14 @@ from tasks_app.conf import config
 
 HOSTS_VARIABLE = "DTQ_DJANGO_ALLOWED_HOSTS"
 BACKLOG = 2048
+
+
+def add_listening_arguments(parser: ArgumentParser) -> None:
+    """The options of every command that serves the site."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="web processes (default: %(default)s)")
+    parser.add_argument("--insecure-open", action="store_true", help="serve other machines without an API key")
 
 
 def bind(host: str, port: int) -> socket.socket:

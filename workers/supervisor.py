@@ -1,4 +1,4 @@
-"""Runs the processes of one machine as one: keeps them up, stops them in order, leaves none behind."""
+"""Runs several processes as one: keeps them up, stops them in order, leaves none behind."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import FrameType
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import structlog
 
@@ -23,6 +23,8 @@ TICK_S = 0.5
 FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 5.0
 HEALTHY_AFTER_S = 5.0
+# After a second signal a process may still give back what it holds; that takes a moment, not a drain.
+IMPATIENT_S = 5.0
 
 
 @dataclass(slots=True)
@@ -32,12 +34,11 @@ class Child:
     name: str
     command: Sequence[str]
     stop_timeout_s: float
-    env: Mapping[str, str] | None = None
     pass_fds: Sequence[int] = ()
     process: subprocess.Popen[bytes] | None = None
     _started_at: float = 0.0
     _quick_deaths: int = 0
-    _start_again_at: float = field(default=0.0)
+    _start_again_at: float = 0.0
 
     @property
     def running(self) -> bool:
@@ -45,7 +46,7 @@ class Child:
         return self.process is not None and not has_ended(self.process)
 
     def keep_up(self, now: float) -> None:
-        """Start the process if it is due; after a death, wait a little longer each time it had not lived long."""
+        """Start the process if it is due; after a death, wait longer each time that it had not lived for long."""
         if self.process is not None:
             if not has_ended(self.process):
                 return
@@ -53,110 +54,128 @@ class Child:
             self._quick_deaths = 0 if now - self._started_at >= HEALTHY_AFTER_S else self._quick_deaths + 1
             delay = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2 ** min(self._quick_deaths, 10))
             self._start_again_at = now + delay
-            log.warning("process ended, starting it again", process=self.name, code=code, in_s=round(delay, 1))
+            log.warning("PROCESS_ENDED", process=self.name, code=code, starts_again_in_s=round(delay, 1))
         if now >= self._start_again_at:
             self._started_at = now
-            self.process = start_bound(self.command, env=self.env, pass_fds=self.pass_fds)
+            self.process = start_bound(self.command, pass_fds=self.pass_fds)
 
     def ask_to_stop(self) -> None:
-        """SIGTERM: the process finishes what it has in hand."""
+        """SIGTERM: the process finishes what it has in hand. A second one tells it to hurry."""
         if self.process is not None and self.running:
             self.process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End the process and whatever it started, at once."""
         if self.process is not None:
-            if self.process.returncode is None:
-                kill_group(self.process)
             self._bury()
 
     def _bury(self) -> int:
         assert self.process is not None
         if self.process.returncode is None:
-            kill_group(self.process)  # what a killed process leaves behind in its group
+            kill_group(self.process)  # itself, or what it has left behind in its group
         code = self.process.wait()
         self.process = None
         return code
 
 
 class Supervisor:
-    """Keeps ``children`` and the embedded server up until SIGINT or SIGTERM, then stops the children in their order.
+    """Keeps the children of all ``stages`` and the embedded ``server`` up until SIGINT or SIGTERM.
 
-    ``on_ready`` is called once, when every child runs and ``is_ready`` first says so.
+    Then it stops one stage after the other, the children of a stage together. The server is left to whoever passed it
+    in. A second signal is handed on to the children and shortens the wait, a third ends it. ``on_ready`` is called
+    once, when every child runs and ``is_ready`` first says so.
     """
 
     def __init__(
         self,
-        children: Sequence[Child],
-        server: EmbeddedServer | None,
+        stages: Sequence[Sequence[Child]],
+        server: EmbeddedServer | None = None,
         *,
-        is_ready: Callable[[], bool],
-        on_ready: Callable[[], None],
+        is_ready: Callable[[], bool] = lambda: True,
+        on_ready: Callable[[], None] = lambda: None,
     ) -> None:
-        self._children = list(children)
+        self._stages = stages
+        self._children = [child for stage in stages for child in stage]
         self._server = server
         self._is_ready = is_ready
         self._on_ready = on_ready
-        self._stop_requests = 0
 
     def run(self) -> None:
-        """Returns when everything has stopped."""
-        reader, writer = socket.socketpair()
-        for end in (reader, writer):
-            end.setblocking(False)
-        previous_fd = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-        previous = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
-        previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)  # only to be woken
-        try:
-            self._watch(reader)
-            self._stop_children(reader)
-        finally:
-            for child in self._children:
-                child.kill()
-            if self._server is not None:
-                self._server.stop()
-            signal.set_wakeup_fd(previous_fd)
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-            reader.close()
-            writer.close()
+        """Returns when everything has stopped. Belongs in the main thread."""
+        with _signals() as signals:
+            try:
+                self._watch(signals)
+                for stage in self._stages:
+                    _stop(stage, signals)
+            finally:
+                for child in self._children:
+                    child.kill()
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._stop_requests += 1
-
-    def _watch(self, wake: socket.socket) -> None:
+    def _watch(self, signals: _Signals) -> None:
         ready = False
-        while not self._stop_requests:
+        while not signals.count:
             self._keep_server_up()
             for child in self._children:
                 child.keep_up(time.monotonic())
             if not ready and all(child.running for child in self._children) and self._is_ready():
                 ready = True
                 self._on_ready()
-            _wait(wake, TICK_S if ready else TICK_S / 5)
+            signals.wait(TICK_S if ready else TICK_S / 5)
 
     def _keep_server_up(self) -> None:
         if self._server is None or self._server.owned or self._server.ping():
             return
-        log.warning("the embedded server is gone, starting it again on the same data")
+        log.warning("EMBEDDED_SERVER_GONE", note="it is started again on the same data")
         try:
             self._server.start()
         except EmbeddedServerError as error:
-            log.error("the embedded server does not start", error=error.message)
-
-    def _stop_children(self, wake: socket.socket) -> None:
-        for child in self._children:
-            child.ask_to_stop()
-            deadline = time.monotonic() + child.stop_timeout_s
-            while child.running and self._stop_requests < 2:
-                if time.monotonic() > deadline:
-                    log.warning("process does not stop, killing it", process=child.name)
-                    break
-                _wait(wake, min(TICK_S, max(0.0, deadline - time.monotonic())))
-            child.kill()
+            log.error("EMBEDDED_SERVER_FAILED", error=error.message)
 
 
-def _wait(wake: socket.socket, timeout_s: float) -> None:
-    select.select([wake], [], [], timeout_s)
-    while select.select([wake], [], [], 0)[0]:
-        os.read(wake.fileno(), 512)
+def _stop(stage: Sequence[Child], signals: _Signals) -> None:
+    deadline = time.monotonic() + max(child.stop_timeout_s for child in stage)
+    told = 0
+    while any(child.running for child in stage):
+        if told < min(signals.count, 2):
+            told += 1
+            for child in stage:
+                child.ask_to_stop()
+            if told == 2:
+                deadline = min(deadline, time.monotonic() + IMPATIENT_S)
+        if signals.count > 2 or time.monotonic() > deadline:
+            log.warning("PROCESSES_KILLED", processes=[child.name for child in stage if child.running])
+            return
+        signals.wait(TICK_S)
+
+
+class _Signals:
+    """How often this process was asked to stop, and a wait that such a request, or a child's death, cuts short."""
+
+    def __init__(self, wake: socket.socket) -> None:
+        self.count = 0
+        self._wake = wake
+
+    def note(self, *_: object) -> None:
+        self.count += 1
+
+    def wait(self, timeout_s: float) -> None:
+        select.select([self._wake], [], [], timeout_s)
+        while select.select([self._wake], [], [], 0)[0]:
+            os.read(self._wake.fileno(), 512)
+
+
+@contextmanager
+def _signals() -> Iterator[_Signals]:
+    wake, waker = socket.socketpair()
+    with wake, waker:
+        waker.setblocking(False)
+        signals = _Signals(wake)
+        previous_fd = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+        previous = {number: signal.signal(number, signals.note) for number in (signal.SIGINT, signal.SIGTERM)}
+        previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)  # only to be woken
+        try:
+            yield signals
+        finally:
+            signal.set_wakeup_fd(previous_fd)
+            for number, handler in previous.items():
+                signal.signal(number, handler)

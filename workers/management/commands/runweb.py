@@ -1,4 +1,4 @@
-"""``manage.py runweb``: one web process."""
+"""``manage.py runweb``: the web processes."""
 
 from __future__ import annotations
 
@@ -7,47 +7,52 @@ from argparse import ArgumentParser
 from typing import Any
 
 import uvicorn
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from tasks_app.checks import SETTINGS_TAG
-from workers.listening import bind, check_openness
+from workers.listening import add_listening_arguments, allow_own_names, bind, check_openness
+from workers.supervisor import Supervisor
+from workers.web import SHUTDOWN_TIMEOUT_S, web_children
 
-# Longer than this nobody waits for an answer of this site; event streams are cut, their clients come back.
-SHUTDOWN_TIMEOUT_S = 5
 # Longer than the keep-alive of common proxies, so that they close idle connections first and never reuse a dead one.
 KEEP_ALIVE_S = 75
 
 
 class Command(BaseCommand):
-    """Serves the site until SIGTERM or Ctrl-C. Start several with one ``--fd`` for several processes on one port."""
+    """Serves the site until SIGTERM or Ctrl-C."""
 
-    help = "Serve the API and the console with uvicorn, in one process."
+    help = "Serve the API and the console with uvicorn."
     requires_system_checks = [SETTINGS_TAG]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to listen."""
-        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-        parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: %(default)s)")
-        parser.add_argument("--fd", type=int, help="use this listening socket instead, inherited from the parent")
-        parser.add_argument("--insecure-open", action="store_true", help="serve other machines without an API key")
+        add_listening_arguments(parser)
+        parser.add_argument("--fd", type=int, help="serve this listening socket of the parent, in this process")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve."""
         if options["fd"] is not None:
-            listener = socket.socket(fileno=options["fd"])
-        else:
-            check_openness(options["host"], options["insecure_open"])
-            listener = bind(options["host"], options["port"])
-        settings = uvicorn.Config(
-            "dtq_site.asgi:application",
-            loop="uvloop",
-            http="httptools",
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
-        )
-        uvicorn.Server(settings).run(sockets=[listener])
+            _serve(socket.socket(fileno=options["fd"]))
+            return
+        if options["processes"] < 1:
+            raise CommandError("--processes must be at least 1.")
+        check_openness(options["host"], options["insecure_open"])
+        allow_own_names(options["host"])
+        listener = bind(options["host"], options["port"])
+        Supervisor([web_children(listener, options["processes"])]).run()
+
+
+def _serve(listener: socket.socket) -> None:
+    settings = uvicorn.Config(
+        "dtq_site.asgi:application",
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
+    )
+    uvicorn.Server(settings).run(sockets=[listener])

@@ -6,6 +6,8 @@ import http.client
 import socket
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
@@ -19,13 +21,11 @@ from tasks_app.conf import PROJECT_DIR, config, embedded_dir, redis_url
 from tasks_app.domain.config import Config
 from tasks_app.logs import without_password
 from workers.embedded import EmbeddedServer, EmbeddedServerError
-from workers.listening import allow_own_names, bind, check_openness, is_loopback
+from workers.fleet import STOP_MARGIN_S
+from workers.listening import add_listening_arguments, allow_own_names, bind, check_openness, is_loopback
 from workers.static_files import collect_if_changed
 from workers.supervisor import Child, Supervisor
-
-WEB_STOP_TIMEOUT_S = 10.0
-# What a worker may need beyond its drain to give back what is left.
-WORKER_STOP_MARGIN_S = 10.0
+from workers.web import web_children
 
 
 class Command(BaseCommand):
@@ -36,48 +36,50 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to listen and how much to start."""
-        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-        parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: %(default)s)")
-        parser.add_argument("--processes", type=int, default=1, help="web processes (default: %(default)s)")
+        add_listening_arguments(parser)
         parser.add_argument("--concurrency", type=int, help="tasks the worker runs at once (DTQ_WORKER_CONCURRENCY)")
         parser.add_argument("--no-worker", action="store_true", help="start no worker here")
-        parser.add_argument("--insecure-open", action="store_true", help="serve other machines without an API key")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until asked to stop."""
-        host, port = options["host"], options["port"]
         if options["processes"] < 1:
             raise CommandError("--processes must be at least 1.")
-        check_openness(host, options["insecure_open"])
-        allow_own_names(host)
-        listener = bind(host, port)
-        server = self._start_server()
+        check_openness(options["host"], options["insecure_open"])
+        allow_own_names(options["host"])
+        listener = bind(options["host"], options["port"])
         try:
+            self._run(listener, options)
+        except KeyboardInterrupt:  # before the supervisor took over
+            raise CommandError("Stopped while starting.", returncode=130) from None
+        self.stdout.write("Stopped. Nothing is left running, and the tasks are kept.")
+
+    def _run(self, listener: socket.socket, options: dict[str, Any]) -> None:
+        stages = [web_children(listener, options["processes"])]
+        if not options["no_worker"]:
+            stages.append([_worker(config(), options["concurrency"])])
+        address = _reachable(listener)
+        with self._server() as server:
             self._prepare()
-            children = _children(listener, config(), options)
-            address = _reachable(listener)
-            supervisor = Supervisor(
-                children,
+            Supervisor(
+                stages,
                 server,
                 is_ready=lambda: _answers(address),
                 on_ready=lambda: self._say_hello(listener, not options["no_worker"], server),
-            )
-        except BaseException:
-            if server is not None:
-                server.stop()
-            raise
-        supervisor.run()
-        self.stdout.write("Stopped. Nothing is left running, and the tasks are kept.")
+            ).run()
 
-    def _start_server(self) -> EmbeddedServer | None:
+    @contextmanager
+    def _server(self) -> Iterator[EmbeddedServer | None]:
         if not config().embedded:
-            return None
+            yield None
+            return
         server = EmbeddedServer(embedded_dir(config().data_dir))
         try:
             server.start()
+            yield server
         except EmbeddedServerError as error:
             raise CommandError(error.message) from error
-        return server
+        finally:
+            server.stop()
 
     def _prepare(self) -> None:
         for message in checks.run_checks(tags=[SERVER_TAG]):
@@ -116,19 +118,11 @@ class Command(BaseCommand):
         self.stdout.write("\n".join(lines))
 
 
-def _children(listener: socket.socket, settings: Config, options: dict[str, Any]) -> list[Child]:
-    manage = [sys.executable, str(PROJECT_DIR / "manage.py")]
-    web = [*manage, "runweb", "--fd", str(listener.fileno())]
-    children = [
-        Child(f"web {number}", web, WEB_STOP_TIMEOUT_S, pass_fds=(listener.fileno(),))
-        for number in range(1, options["processes"] + 1)
-    ]
-    if not options["no_worker"]:
-        worker = [*manage, "runworker"]
-        if options["concurrency"] is not None:
-            worker += ["--concurrency", str(options["concurrency"])]
-        children.append(Child("worker", worker, settings.drain_timeout_s + WORKER_STOP_MARGIN_S))
-    return children
+def _worker(settings: Config, concurrency: int | None) -> Child:
+    command = [sys.executable, str(PROJECT_DIR / "manage.py"), "runworker"]
+    if concurrency is not None:
+        command += ["--concurrency", str(concurrency)]
+    return Child("worker", command, settings.drain_timeout_s + STOP_MARGIN_S)
 
 
 def _reachable(listener: socket.socket) -> str:
