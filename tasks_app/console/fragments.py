@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from tasks_app.conf import config
 from tasks_app.console.access import may_operate, seen_by_users
@@ -21,6 +21,7 @@ from tasks_app.runtime import queries
 from tasks_app.store.queries import Queries
 
 FRAGMENT_PARAM = "fragment"
+HOLD = mark_safe(" data-hold")
 SHOWN_PARAM = "shown"
 """Ids on the screen, comma-separated: a list's refresh re-reads those rows instead of the list's present start."""
 
@@ -73,7 +74,7 @@ class Fragment(Generic[R]):
             self.name,
             self.name,
             " ".join(topics),
-            format_html(" data-hold") if self.rows else "",
+            HOLD if self.rows else "",
             # The request goes along so that forms inside have their CSRF token.
             render_to_string(self.template, context, reading.request),
         )

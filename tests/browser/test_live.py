@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from playwright.async_api import expect
 
 from tasks_app.domain.status import TaskStatus
-from tests.browser.tab import Tab, eventually
+from tasks_app.store.leases import Note
+from tests.browser.tab import Tab, eventually, open_tab
 
 if TYPE_CHECKING:
     from tests.support.stage import Stage
@@ -101,8 +103,7 @@ async def test_typed_text_focus_and_scroll_survive_updates(tab: Tab, stage: Stag
     before = len(tab.fragments_asked())
     for _ in range(4):
         await stage.claim(limit=2)
-        seen = len(tab.fragments_asked())
-        await eventually(lambda seen=seen: _more(tab, seen), tab.page)
+        await eventually(partial(_more, tab, len(tab.fragments_asked())), tab.page)
     assert len(tab.fragments_asked()) > before
     await expect(field).to_have_value("worker-4")
     await expect(field).to_be_focused()
@@ -117,8 +118,6 @@ async def test_an_open_row_of_a_task_stays_open_through_updates(tab: Tab, stage:
     await attempt.locator("summary").click()
     await expect(attempt).to_have_attribute("open", "")
     seen = len(tab.fragments_asked())
-    from tasks_app.store.leases import Note
-
     await stage.leases.note("w1", [Note(claimed.id, claimed.attempt, 0.4, "page 2 of 5", ("reading",))])
     await expect(tab.page.get_by_text("40 % · page 2 of 5")).to_be_visible()
     await expect(tab.page.locator(".log")).to_contain_text("reading")
@@ -136,12 +135,8 @@ async def test_a_finished_task_is_not_asked_for_any_more(tab: Tab, stage: Stage)
 
 
 async def test_tabs_of_one_browser_share_one_stream(tab: Tab, stage: Stage) -> None:
-    from tests.browser.tab import open_tab
-
     task_id = stage.submit()
-    tabs = [tab]
-    for _ in range(7):
-        tabs.append(await open_tab(tab.page.context, tab.root))
+    tabs = [tab, *[await open_tab(tab.page.context, tab.root) for _ in range(7)]]
     for each in tabs:
         await each.go("/tasks/")
         await each.live()

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from tests.support.stage import Stage
 
 
-async def test_a_restart_of_the_site_heals(
-    make_site: Callable[..., Site], browser: Browser, stage: Stage
-) -> None:
+async def test_a_restart_of_the_site_heals(make_site: Callable[..., Site], browser: Browser, stage: Stage) -> None:
     site = make_site()
     task_id = stage.submit()
     context = await new_context(browser)

@@ -1,0 +1,161 @@
+"""Actions: statuses as the API gives them, one request for many tasks, and nobody acts who may not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.test import Client
+
+from tasks_app.domain.status import TaskStatus
+from tests.support.builders import ACTOR
+
+if TYPE_CHECKING:
+    from tests.console.conftest import Configure
+    from tests.support.stage import Stage
+
+
+async def test_each_action_on_each_status_answers_as_the_api_does(htmx: Client, stage: Stage) -> None:
+    expected = {
+        "cancel": {
+            TaskStatus.PENDING: 202,
+            TaskStatus.QUEUED: 202,
+            TaskStatus.RETRYING: 202,
+            TaskStatus.RUNNING: 409,
+        },
+        "requeue": {TaskStatus.DEAD_LETTERED: 202, TaskStatus.FAILED: 202},
+        "run-now": {TaskStatus.PENDING: 202, TaskStatus.RETRYING: 202},
+        "discard": {TaskStatus.DEAD_LETTERED: 202, TaskStatus.FAILED: 202},
+    }
+    for action, answers in expected.items():
+        for number, status in enumerate(TaskStatus):
+            task_id = await stage.task(status, queue=f"{action}-{number}")
+            answer = htmx.post(f"/tasks/{task_id}/{action}/")
+            refused = 410 if action == "cancel" and status.is_terminal else 409
+            assert answer.status_code == answers.get(status, refused), (action, status)
+            assert 'hx-target="#toasts"' in answer.text
+        assert htmx.post(f"/tasks/none/{action}/").status_code == 404
+
+
+def test_without_htmx_an_action_leads_back_with_a_message(browser: Client, stage: Stage) -> None:
+    task_id = stage.submit()
+    answer = browser.post(
+        f"/tasks/{task_id}/cancel/", headers={"referer": f"http://testserver/tasks/{task_id}/"}, follow=True
+    )
+    assert answer.redirect_chain == [(f"http://testserver/tasks/{task_id}/", 302)]
+    assert "cancelled." in answer.text
+    elsewhere = browser.post(f"/tasks/{task_id}/cancel/", headers={"referer": "https://evil.example/"})
+    assert elsewhere["Location"] == "/"
+
+
+async def test_bulk_reports_done_skipped_and_why(htmx: Client, stage: Stage) -> None:
+    waiting = [stage.submit() for _ in range(3)]
+    running = await stage.running(queue="other")
+    ended = await stage.task(TaskStatus.SUCCEEDED, queue="third")
+    ids = ",".join([*waiting, running.id, ended, "gone"])
+    answer = htmx.post("/tasks/bulk/", {"action": "cancel", "ids": ids})
+    assert answer.status_code == 200
+    assert "3 cancelled; 1 running told to stop; 1 skipped (was succeeded); 1 skipped (gone)." in answer.text
+    assert [stage.status(i) for i in waiting] == ["cancelled"] * 3
+
+
+async def test_more_than_ten_are_asked_about_with_a_fresh_count(htmx: Client, stage: Stage) -> None:
+    ids = [stage.submit() for _ in range(12)]
+    stage.commands.cancel(ids[0], ACTOR)
+    question = htmx.post("/tasks/bulk/", {"action": "cancel", "ids": ",".join(ids)})
+    assert question.status_code == 428
+    assert "12 selected; as of now it applies to <strong>11</strong>" in question.text
+    assert stage.status(ids[1]) == "queued"
+    answer = htmx.post("/tasks/bulk/", {"action": "cancel", "ids": ",".join(ids), "confirmed": "1"})
+    assert "11 cancelled; 1 skipped (was cancelled)." in answer.text
+
+
+async def test_1500_ids_are_one_request_and_many_bounded_steps(htmx: Client, stage: Stage) -> None:
+    ids = [stage.submit() for _ in range(1500)]
+    for task_id in ids[:100]:
+        stage.commands.cancel(task_id, ACTOR)
+    answer = htmx.post("/tasks/bulk/", {"action": "cancel", "ids": ",".join(ids), "confirmed": "1"})
+    assert answer.status_code == 200
+    assert "1,400 cancelled; 100 skipped (was cancelled)." in answer.text
+
+
+async def test_bulk_without_a_script_asks_on_a_page(browser: Client, stage: Stage) -> None:
+    ids = [stage.submit() for _ in range(11)]
+    question = browser.post("/tasks/bulk/", {"action": "cancel", "ids": ",".join(ids)})
+    assert question.status_code == 428
+    assert 'class="rail"' in question.text
+    assert 'name="confirmed"' in question.text
+
+
+async def test_purges_want_the_name(htmx: Client, stage: Stage) -> None:
+    task_id = stage.submit(queue="mail")
+    dead = await stage.task(TaskStatus.DEAD_LETTERED)
+    assert htmx.post("/queues/mail/purge/", {"name": "MAIL"}).status_code == 400
+    assert htmx.post("/dlq/purge/", {"name": ""}).status_code == 400
+    assert stage.status(task_id) == "queued"
+    assert "1 cancelled." in htmx.post("/queues/mail/purge/", {"name": "mail"}).text
+    assert "1 discarded." in htmx.post("/dlq/purge/", {"name": "dead letters"}).text
+    assert stage.status(dead) is None
+    assert htmx.post("/queues/none/purge/", {"name": "none"}).status_code == 404
+
+
+def test_a_pause_has_its_reason_its_end_and_its_author(htmx: Client, browser: Client, stage: Stage) -> None:
+    stage.submit(queue="mail")
+    assert htmx.post("/queues/mail/pause/", {"reason": "provider down", "minutes": "15"}).status_code == 200
+    page = browser.get("/queues/mail/").text
+    assert "provider down" in page
+    assert "Paused by open mode" in page
+    assert htmx.post("/queues/mail/pause/", {"minutes": "7"}).status_code == 400
+    assert htmx.post("/queues/mail/resume/").status_code == 200
+    assert "Paused by" not in browser.get("/queues/mail/").text
+    audit = browser.get("/audit/").text
+    assert "provider down" in audit
+    assert "resume" in audit
+
+
+def test_actions_are_posts_with_a_token(configure: Configure, stage: Stage) -> None:
+    task_id = stage.submit()
+    strict = Client(enforce_csrf_checks=True)
+    assert strict.get(f"/tasks/{task_id}/cancel/").status_code == 405
+    assert strict.post(f"/tasks/{task_id}/cancel/").status_code == 403
+    assert stage.status(task_id) == "queued"
+    strict.get("/tasks/")
+    token = strict.cookies["dtq_csrf"].value
+    assert strict.post(f"/tasks/{task_id}/cancel/", {"csrfmiddlewaretoken": token}).status_code == 302
+    assert stage.status(task_id) == "cancelled"
+
+
+@pytest.mark.django_db
+def test_with_a_key_set_users_sign_in_viewers_look_and_staff_act(
+    configure: Configure, stage: Stage, django_user_model: type
+) -> None:
+    configure(api_key="k")
+    task_id = stage.submit()
+    nobody = Client()
+    for path in ("/", "/tasks/?status=queued", f"/tasks/{task_id}/", f"/tasks/{task_id}.json", "/search?q=x"):
+        answer = nobody.get(path)
+        assert answer.status_code == 302
+        assert answer["Location"].startswith("/login/?next=")
+    part = nobody.get(
+        "/tasks/",
+        {"fragment": "rows"},
+        headers={"HX-Request": "true", "HX-Current-URL": "http://testserver/tasks/?status=queued"},
+    )
+    assert part.status_code == 401
+    assert part["HX-Redirect"] == "/login/?next=%2Ftasks%2F%3Fstatus%3Dqueued"
+    assert nobody.post(f"/tasks/{task_id}/cancel/").status_code == 302
+
+    users = django_user_model.objects  # type: ignore[attr-defined]
+    viewer, operator = Client(), Client()
+    viewer.force_login(users.create_user("vera", password="x"))
+    operator.force_login(users.create_user("otto", password="x", is_staff=True))
+    page = viewer.get(f"/tasks/{task_id}/")
+    assert page.status_code == 200
+    assert "Viewers cannot act" in page.text
+    for action in ("cancel", "requeue", "run-now", "discard"):
+        assert viewer.post(f"/tasks/{task_id}/{action}/").status_code == 403
+    for path in ("/tasks/bulk/", "/dlq/purge/", "/queues/default/pause/", "/queues/default/purge/"):
+        assert viewer.post(path, {"ids": task_id, "action": "cancel", "name": "default"}).status_code == 403
+    assert stage.status(task_id) == "queued"
+    assert operator.post(f"/tasks/{task_id}/cancel/").status_code == 302
+    assert "otto" in operator.get("/audit/").text

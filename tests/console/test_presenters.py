@@ -1,0 +1,164 @@
+"""Words, numbers and reasons, without a server."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tasks_app.console.filters import parse_search
+from tasks_app.console.presenters import json_view, numbers, times
+from tasks_app.console.presenters.curl import submit_line
+from tasks_app.console.presenters.forecast import drain_forecast
+from tasks_app.console.presenters.statuses import STATUS_LOOKS
+from tasks_app.console.presenters.waiting import why_not_running
+from tasks_app.domain.errors import ValidationError
+from tasks_app.domain.snapshot import Pause, QueueFlow, QueueInfo, WorkerInfo
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Task
+
+TASK = Task(
+    id="0" * 32,
+    task_type="echo",
+    queue="mail",
+    priority=5,
+    status=TaskStatus.QUEUED,
+    attempt=1,
+    max_attempts=3,
+    timeout_ms=1000,
+    created_at=1000,
+)
+QUEUE = QueueInfo("mail", 3, 0, 0, 0, 0, bands={9: 2, 5: 3, 1: 7})
+WORKER = WorkerInfo("w", "ready", "h", 1, "1", 0, 0, concurrency=10, occupied=4, queues=(), processed=0, failed=0)
+
+
+def _plain(html: str) -> str:
+    return re.sub(r"<[^>]+>", "", html).replace("&quot;", '"').replace("&lt;", "<").replace("&amp;", "&")
+
+
+def test_every_status_has_a_look_of_its_own() -> None:
+    assert set(STATUS_LOOKS) == set(TaskStatus)
+    assert len({(look.icon, look.word) for look in STATUS_LOOKS.values()}) == len(TaskStatus)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "—"), (0, "0"), (9_999, "9,999"), (12_345, "12.3k"), (999_960, "1.00M"), (1_040_000, "1.04M")],
+)
+def test_counts(value: int | None, text: str) -> None:
+    assert numbers.count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [(None, "—"), (0.4, "0.4 ms"), (840, "840 ms"), (12_400, "12.4 s"), (185_000, "3m 05s"), (7_800_000, "2h 10m")],
+)
+def test_durations(ms: float | None, text: str) -> None:
+    assert numbers.duration(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "kind", "text"),
+    [
+        (None, "ago", "—"),
+        (99_500, "ago", "now"),
+        (40_000, "ago", "1m ago"),
+        (160_000, "until", "in 1m"),
+        (90_000, "until", "due 10s ago"),
+        (99_900, "until", "due now"),
+        (92_000, "for", "00:08"),
+    ],
+)
+def test_relative_times(ms: int | None, kind: str, text: str) -> None:
+    assert times.relative(ms, kind, now=100_000) == text
+
+
+def test_times_outside_the_calendar_are_unknown() -> None:
+    assert times.exact(10**18) == "—"
+    assert times.iso(-5) == ""
+
+
+def test_json_keeps_every_digit_and_masks_secrets_at_any_depth() -> None:
+    text = '{"n":9007199254740993,"f":1.0e5,"a":[[],{}],"Api_Key":{"deep":[1,2]},"list":[{"token":"t"},"token"]}'
+    shown = json_view.view(text, ("api_key", "token"))
+    assert shown is not None
+    plain = _plain(shown.html)
+    assert re.sub(r"\s", "", plain) == (
+        '{"n":9007199254740993,"f":1.0e5,"a":[[],{}],"Api_Key":"***","list":[{"token":"***"},"token"]}'
+    )
+    assert json_view.masked_text(text, ()) == text
+
+
+def test_json_of_a_megabyte_and_lines_of_10_000_characters_stay_small() -> None:
+    many = "[" + ",".join(['"abcdefgh"'] * 100_000) + "]"
+    shown = json_view.view(many)
+    assert shown is not None
+    assert shown.cut
+    assert len(shown.html) < 700_000
+    long = json_view.view('{"line":"' + "x" * 10_000 + '"}')
+    assert long is not None
+    assert "9,602 more characters" in long.html
+
+
+@pytest.mark.parametrize("text", ["", "{", '"open', "nonsense <b>", "[1,]", "}{][", '{"a":'])
+def test_text_that_is_no_json_is_shown_escaped(text: str) -> None:
+    shown = json_view.view(text, ("a",))
+    assert shown is not None
+    assert "<b>" not in shown.html
+
+
+def test_a_curl_line_quotes_what_a_shell_would_run() -> None:
+    task = replace(TASK, payload_json='{"x":"it\'s $(rm -rf /) `id`","password":"p"}')
+    line = submit_line(task, "http://h/", ("password",), needs_key=True)
+    assert "'\"'\"'s $(rm -rf /) `id`" in line
+    assert '"password":"***"' in line
+    assert "$DTQ_API_KEY" in line
+
+
+@pytest.mark.parametrize(
+    ("waiting", "flow", "paused", "text"),
+    [
+        (0, None, False, "empty"),
+        (5, None, False, "not moving"),
+        (5, QueueFlow(0, 10), True, "paused"),
+        (100, QueueFlow(10, 60), False, "empty in 2m 00s"),
+        (100, QueueFlow(60, 60), False, "holding"),
+        (100, QueueFlow(90, 60), False, "growing"),
+        (10**9, QueueFlow(0, 10), False, "over a week"),
+    ],
+)
+def test_forecasts(waiting: int, flow: QueueFlow | None, paused: bool, text: str) -> None:
+    assert drain_forecast(waiting, flow, paused=paused).text == text
+
+
+def _why(task: Task = TASK, queue: QueueInfo | None = QUEUE, workers: tuple[WorkerInfo, ...] = (WORKER,)) -> str:
+    return "\n".join(reason.text for reason in why_not_running(task, queue, workers, "leader"))
+
+
+def test_why_a_task_is_not_running() -> None:
+    assert "2 waiting in higher bands" in _why()
+    assert "2 more wait in its band p5" in _why()
+    assert "6 of 10 slots are free" in _why()
+    assert "All 10 slots" in _why(workers=(replace(WORKER, occupied=10),))
+    assert "No worker is alive" in _why(workers=())
+    assert "No worker is alive" in _why(workers=(replace(WORKER, state="gone"),))
+    assert "none serves queue mail" in _why(workers=(replace(WORKER, queues=("other",)),))
+    assert "paused by ada: lunch" in _why(queue=replace(QUEUE, pause=Pause("ada", 1, "lunch", 9)))
+    assert why_not_running(replace(TASK, status=TaskStatus.RUNNING), QUEUE, [WORKER], "l") == []
+    due = replace(TASK, status=TaskStatus.RETRYING, due_at=5)
+    assert "The next attempt is due" in _why(due)
+    assert "No scheduler leads" in "\n".join(r.text for r in why_not_running(due, QUEUE, [WORKER], None))
+
+
+def test_the_search_box() -> None:
+    assert parse_search("A" * 32).task_id == "a" * 32
+    assert dict(parse_search("type:x queue:y status:dead key with words").params) == {
+        "type": "x",
+        "queue": "y",
+        "status": "dead_lettered",
+        "q": "key with words",
+    }
+    assert parse_search("foo:bar").params == (("q", "foo:bar"),)
+    with pytest.raises(ValidationError):
+        parse_search("status:melted")
