@@ -103,4 +103,4 @@ def test_a_refresh_of_the_audit_keeps_its_rows(browser: Client, stage: Stage) ->
 def _cursor(page: str) -> str:
     address = _next(page)
     assert address
-    return re.findall(r"cursor=([\w-]+)", address)[0]
+    return str(re.findall(r"cursor=([\w-]+)", address)[0])
