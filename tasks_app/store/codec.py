@@ -165,17 +165,18 @@ def decode_audit(entry: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:
     )
 
 
+def decode_holder(text: bytes) -> str | None:
+    """The task id in an idempotency record; ``None`` when the record is damaged, so that the key counts as free."""
+    try:
+        task_id = json.loads(text)["task_id"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return task_id if isinstance(task_id, str) else None
+
+
 def entry_ms(entry: bytes) -> int:
     """The milliseconds in a stream entry's id."""
     return int(entry.split(b"-")[0])
-
-
-def flat(items: Sequence[bytes]) -> dict[str, str]:
-    """A flat list of names and values as a dict of text."""
-    return {
-        name.decode(errors="replace"): value.decode(errors="replace")
-        for name, value in zip(items[::2], items[1::2], strict=True)
-    }
 
 
 def _texts(fields: Mapping[Any, Any]) -> dict[str, str]:

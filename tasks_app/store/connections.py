@@ -52,7 +52,7 @@ def connect(url: str, *, timeout_s: float = 5.0) -> redis.Redis:
 
 
 def connect_async(url: str, *, timeout_s: float = 5.0) -> redis.asyncio.Redis:
-    """The same for asyncio. Blocking commands bring their own longer timeout."""
+    """The same for asyncio. A blocking command must wait for less than ``timeout_s``."""
     return redis.asyncio.Redis.from_url(url, **_options(timeout_s), retry=AsyncRetry(NoBackoff(), 0))
 
 

@@ -86,6 +86,8 @@ class Leases:
         self._client = client
         self._scripts = AsyncScripts(client, config)
         self._keys = self._scripts.keys
+        # A connection gives up on a reply after its own timeout, so no blocking command may take as long.
+        self._longest_wait_s = 0.8 * (client.connection_pool.connection_kwargs.get("socket_timeout") or 60.0)
         self._turn = itertools.count()
         self._names: tuple[str, ...] = ()
         self._names_at = float("-inf")
@@ -138,11 +140,12 @@ class Leases:
     async def wait(self, queues: tuple[str, ...], timeout_s: float) -> bool:
         """Wait for a doorbell of the queues (none: of every queue). True when one rang.
 
-        The bell is a hint and may be lost, so callers look for work now and then without it.
+        The wait ends before the connection's own timeout would. The bell is a hint and may be lost, so callers look
+        for work now and then without it.
         """
         keys = [self._keys.wake(queue) for queue in queues or await self._every_queue()]
         with translating():
-            rung = await cast(Awaitable[Any], self._client.blpop(keys, timeout=timeout_s))
+            rung = await cast(Awaitable[Any], self._client.blpop(keys, timeout=min(timeout_s, self._longest_wait_s)))
         if rung is not None and rung[0] == self._keys.wake("*").encode():
             self._names_at = float("-inf")  # a queue was born: listen to its bell from the next wait on
         return rung is not None

@@ -6,7 +6,6 @@ Ids sort by birth and never change, so a page is "the next ids below this one" i
 from __future__ import annotations
 
 import heapq
-import json
 import re
 from collections.abc import Sequence
 from itertools import islice
@@ -86,18 +85,23 @@ class TaskPages(Reader):
         return list(islice(heapq.merge(*sources, reverse=True), count))
 
     def _searched(self, where: TaskFilter) -> list[str] | None:
-        """The ids ``q`` names exactly (a whole id or an idempotency key); ``None`` when it may be an id's start."""
+        """The ids that ``q`` names exactly, as id or idempotency key; ``None`` when it may be an id's start."""
         q = where.q or ""
         compact = q.replace("-", "").lower()
-        if _ID.fullmatch(compact):
-            if len(compact) == 32:
-                return [compact]
-            return None
-        names = [where.queue] if where.queue else [n.decode() for n in self._one("smembers", self._keys.queues)]
+        found = self._held_by(q, where.queue)
+        if not _ID.fullmatch(compact):
+            return found
+        if len(compact) == 32:
+            return sorted({*found, compact}, reverse=True)
+        return found or None
+
+    def _held_by(self, key: str, queue: str | None) -> list[str]:
+        names = [queue] if queue else [name.decode() for name in self._one("smembers", self._keys.queues)]
         if not names:
             return []
-        holders = self._one("mget", [self._keys.idempotency(name, q) for name in names])
-        return sorted((json.loads(text)["task_id"] for text in holders if text), reverse=True)
+        holders = self._one("mget", [self._keys.idempotency(name, key) for name in names])
+        ids = (codec.decode_holder(text) for text in holders if text)
+        return sorted((task_id for task_id in ids if task_id), reverse=True)
 
 
 def _bounds(where: TaskFilter, below: str | None) -> tuple[str, str]:

@@ -228,6 +228,13 @@ async def test_metadata_that_is_no_object_is_refused_by_name(stage: Stage, damag
         stage.commands.dlq_requeue(task_id, ACTOR)
 
 
+async def test_a_key_whose_ended_task_is_damaged_is_told_so(stage: Stage, broken: Callable[..., Any]) -> None:
+    task_id = await stage.task(TaskStatus.FAILED, idempotency_key="k")
+    stage.client.hdel(stage.keys.task(task_id), "created_at")
+    with pytest.raises(UnreadableRecord):
+        stage.submit(idempotency_key="k")
+
+
 async def test_a_payload_that_is_not_utf8_reaches_the_worker_as_such(stage: Stage) -> None:
     task_id = stage.submit()
     stage.client.hset(stage.keys.task(task_id), "payload", b'{"a":"\xff"}')

@@ -93,6 +93,11 @@ class Stage:
             assert await self.finish(task, status, delay_ms=delay_ms) == status
         return task.id
 
+    async def one_of_each(self, **overrides: Any) -> dict[TaskStatus, str]:
+        """A task in every status, of one queue and type. The queued one comes last, as claims would take it."""
+        ids = {status: await self.task(status, **overrides) for status in TaskStatus if status is not TaskStatus.QUEUED}
+        return ids | {TaskStatus.QUEUED: self.submit(**overrides)}
+
     async def lead(self) -> None:
         assert await self.schedule.lead(LEADER, TOKEN)
 

@@ -1,5 +1,5 @@
 -- Pauses a queue. ARGV: actor, address, request id, queue, reason, until (epoch ms or '').
---#include clock audit
+--#include clock audit announce
 local queue = ARGV[4]
 if redis.call('SISMEMBER', QUEUES, queue) == 0 then
   return 'NOT_FOUND'
@@ -13,6 +13,5 @@ if ARGV[6] ~= '' then
   redis.call('PEXPIREAT', QUEUE .. queue .. ':paused', ARGV[6])
 end
 audit('pause', 'queue:' .. queue, '', ARGV[5])
-redis.call('PUBLISH', EVENTS, cjson.encode({ ts = now, events = { { status = 'paused', queue = queue, type = '', count = 0,
-  ids = {} } } }))
+announce('paused', queue)
 return 'OK'

@@ -1,5 +1,5 @@
 -- Resumes a queue. ARGV: actor, address, request id, queue.
---#include clock audit enqueue
+--#include clock audit enqueue announce
 local queue = ARGV[4]
 if redis.call('SISMEMBER', QUEUES, queue) == 0 then
   return 'NOT_FOUND'
@@ -7,6 +7,5 @@ end
 redis.call('DEL', QUEUE .. queue .. ':paused')
 ring(queue)
 audit('resume', 'queue:' .. queue, '', '')
-redis.call('PUBLISH', EVENTS, cjson.encode({ ts = now, events = { { status = 'resumed', queue = queue, type = '', count = 0,
-  ids = {} } } }))
+announce('resumed', queue)
 return 'OK'

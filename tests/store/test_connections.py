@@ -1,0 +1,93 @@
+"""What the client library raises, and what it means to callers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import redis
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
+
+from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.store.connections import connect, connect_async, translating
+from tasks_app.store.leases import Leases
+from tests.support.builders import make_config
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (redis.ConnectionError("refused"), "cannot be reached"),
+        (redis.TimeoutError("slow"), "cannot be reached"),
+        (ClusterDownError("down"), "cannot be reached"),
+        (AuthenticationError("who"), "cannot be reached"),
+        (BusyLoadingError("loading"), "is loading its data"),
+        (ReadOnlyError("replica"), "is a read-only replica"),
+        (OutOfMemoryError("full"), "is out of memory"),
+        (ResponseError("OOM command not allowed"), "is out of memory"),
+        (ResponseError("MISCONF Redis is configured to save"), "cannot write to its disk"),
+        (ResponseError("READONLY You can't write"), "is a read-only replica"),
+        (ResponseError("MASTERDOWN Link with MASTER is down"), "without its primary"),
+        (ResponseError("NOREPLICAS Not enough good replicas"), "lacks the replicas"),
+        (ResponseError("BUSY Redis is busy running a script"), "is busy with a script"),
+        (ResponseError("LOADING Redis is loading"), "is loading its data"),
+        (ResponseError("Error running script: -OOM command not allowed"), "is out of memory"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value,
+)
+def test_a_server_that_cannot_serve(error: Exception, reason: str) -> None:
+    with pytest.raises(StoreUnavailable, match=reason) as told, translating():
+        raise error
+    assert told.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [ResponseError("WRONGTYPE Operation"), ResponseError("BUSYGROUP"), ValueError("x")])
+def test_a_fault_of_our_own_stays_what_it_is(error: Exception) -> None:
+    with pytest.raises(type(error)) as told, translating():
+        raise error
+    assert told.value is error
+
+
+def test_no_message_shows_where_the_server_is() -> None:
+    client = connect("redis://user:s3cr3t@127.0.0.1:1/0", timeout_s=0.2)
+    with pytest.raises(StoreUnavailable) as told, translating():
+        client.ping()
+    assert "s3cr3t" not in str(told.value) and told.value.details == {}
+    client.close()
+
+
+@pytest.mark.real_redis
+async def test_waiting_longer_than_a_connection_does_is_no_error(redis_url: str) -> None:
+    client = connect_async(redis_url, timeout_s=0.5)
+    assert not await Leases(client, make_config()).wait(("mail",), 60)
+    await client.aclose()
+
+
+@pytest.mark.real_redis
+def test_a_command_is_not_sent_twice(redis_url: str, redis_client: redis.Redis) -> None:
+    client = connect(redis_url, timeout_s=0.2)
+    client.ping()
+    redis_client.config_resetstat()
+    redis_client.client_pause(500, all=False)
+    with pytest.raises(StoreUnavailable), translating():
+        client.incr("dtq:demo:counter:x", 1)
+    redis_client.client_unpause()
+    calls = redis_client.info("commandstats").get("cmdstat_incrby", {"calls": 0})["calls"]
+    assert calls <= 1
+    client.close()
+    redis_client.delete("dtq:demo:counter:x")
+
+
+@pytest.mark.real_redis
+async def test_async_errors_are_translated_too(redis_url: str) -> None:
+    client = connect_async("redis://127.0.0.1:1/0", timeout_s=0.2)
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(Leases(client, make_config()).claim("w1", (), 1), 5)
+    await client.aclose()
