@@ -23,7 +23,7 @@ from tests.support.stage import OTHER_WORKER, WORKER, Stage
 def test_an_empty_server_has_an_answer_to_everything(queries: Queries) -> None:
     queries.ping()
     for ask_all in (queries.queues, queries.workers, queries.task_types, queries.dead_letter_groups):
-        assert ask_all() == []  # type: ignore[operator]
+        assert ask_all() == []
     assert not queries.dead_letters().items and not queries.audit().items
     assert queries.counts() == dict.fromkeys(TaskStatus, 0)
     assert queries.leader() is None

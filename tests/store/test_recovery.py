@@ -130,8 +130,11 @@ class TestRefusals:
             waiting, pending = stage.submit(), await stage.task(TaskStatus.PENDING)
             stage.make_due(pending)
             stage.lapse(lost.id)
+            stage.commands.probe()
             before = dump(stage.client)
             stage.client.config_set("maxmemory", 1)
+            with pytest.raises(StoreUnavailable, match="out of memory"):
+                stage.commands.probe()
             with pytest.raises(StoreUnavailable, match="out of memory"):
                 stage.submit()
             with pytest.raises(StoreUnavailable, match="out of memory"):
@@ -153,8 +156,10 @@ class TestRefusals:
         server = make_server()
         client = connect(server.url)
         client.replicaof("127.0.0.1", "1")
-        with pytest.raises(StoreUnavailable, match="replica"):
-            Commands(client, make_config()).submit(make_submission())
+        commands = Commands(client, make_config())
+        for ask in (lambda: commands.submit(make_submission()), commands.probe):
+            with pytest.raises(StoreUnavailable, match="replica"):
+                ask()
         client.close()
 
     def test_a_server_that_is_gone(self, make_server: Callable[..., PrivateServer]) -> None:
