@@ -11,6 +11,7 @@ local function run_now(id)
     return { 'WRONG_STATUS', task.status }
   end
   unschedule(id)
+  redis.call('HSET', TASK .. id, 'due_at', now) -- the old moment would say that it is still to come
   send(task)
   audit('run-now', 'task', id, '')
   return { 'OK', task.status }
