@@ -138,8 +138,8 @@ class TestRunNow:
         stage.commands.run_now(task_id, ACTOR)
         [task] = (await stage.claim()).tasks
         assert (task.id, task.attempt) == (task_id, attempt)
-        record = stage.queries.task(task_id)
-        assert record.due_at == record.enqueued_at
+        record = stage.record(task_id)
+        assert record["due_at"] == record["enqueued_at"]
 
     @pytest.mark.parametrize("status", [TaskStatus.PENDING, TaskStatus.RETRYING])
     async def test_what_has_expired_does_not(self, stage: Stage, status: TaskStatus) -> None:
