@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
+import signal
+import threading
 from collections.abc import MutableMapping
+from functools import partial
+from types import FrameType
 from typing import Any
 
 from tasks_app.conf import config, redis_url
@@ -23,6 +28,25 @@ async def has_key(scope: MutableMapping[str, Any]) -> int:
         return 200
     given = dict(scope["headers"]).get(b"x-api-key", b"")
     return 200 if hmac.compare_digest(given, expected.encode()) else 401
+
+
+def end_with_the_process() -> None:
+    """End the streams when the process is asked to stop: the web server waits for answers that are under way.
+
+    To be called on the running loop, after the web server has installed its own handlers, which are kept.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return  # a server within a test or a thread ends by other means
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(number)
+        if callable(before):
+            signal.signal(number, partial(_ending, loop, before))
+
+
+def _ending(loop: asyncio.AbstractEventLoop, before: Any, number: int, frame: FrameType | None) -> None:
+    loop.call_soon_threadsafe(hub.close)
+    before(number, frame)
 
 
 console_events = EventStream(hub, may_listen)

@@ -72,6 +72,7 @@ class Hub:
         self._boxes: set[Mailbox] = set()
         self._subscriber: asyncio.Task[None] | None = None
         self.subscribed = False
+        self._closed = False
 
     @property
     def streams(self) -> int:
@@ -79,8 +80,8 @@ class Hub:
         return len(self._boxes)
 
     def open(self) -> Mailbox | None:
-        """A mailbox for a new stream; ``None`` when this process has as many as it serves."""
-        if len(self._boxes) >= MAX_STREAMS:
+        """A mailbox for a new stream; ``None`` when this process has as many as it serves, or is about to end."""
+        if self._closed or len(self._boxes) >= MAX_STREAMS:
             return None
         box = Mailbox()
         self._boxes.add(box)
@@ -97,7 +98,8 @@ class Hub:
             self.subscribed = False
 
     def close(self) -> None:
-        """End every stream; their listeners come back to whoever serves them next."""
+        """End every stream and take no new one; their listeners come back to whoever serves them next."""
+        self._closed = True
         for box in list(self._boxes):
             box.close()
 

@@ -7,9 +7,22 @@ from typing import Any
 from django.http import HttpRequest
 
 from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.domain.snapshot import AuditEntry, Page
 from tasks_app.store.cursor import encode_cursor
 
 PAGE = 50
+LOOKED_AT = 500
+ROUNDS = 4
+"""No index serves a filter by author or action: at most 2,000 entries are looked at for a page of them."""
+
+DETAIL_WORDS = {
+    "OK": "done",
+    "CANCEL_REQUESTED": "running, told to stop",
+    "TASK_FINISHED": "refused, it had ended",
+    "NOT_FOUND": "refused, it was gone",
+    "WRONG_STATUS": "refused in its status",
+    "IDEMPOTENCY_CONFLICT": "refused, its key is in use",
+}
 
 
 class AuditReading(Reading):
@@ -19,11 +32,36 @@ class AuditReading(Reading):
         super().__init__(request)
         self.cursor = self.params.get("cursor") or None
         self.task_id = self.params.get("task", "").strip()[:64]
+        self.actor = self.params.get("actor", "").strip()[:150]
+        self.action = self.params.get("action", "").strip()[:40]
+
+    @property
+    def filtered(self) -> bool:
+        """True when not every entry is listed."""
+        return bool(self.task_id or self.actor or self.action)
+
+    def page(self, cursor: str | None) -> Page[AuditEntry]:
+        """A page of the entries that match, from ``cursor`` down."""
+        if not (self.actor or self.action):
+            return self.queries.audit(cursor, PAGE, self.task_id or None)
+        found: list[AuditEntry] = []
+        for _ in range(ROUNDS):
+            page = self.queries.audit(cursor, LOOKED_AT, self.task_id or None)
+            found += [entry for entry in page.items if self._matches(entry)]
+            cursor = page.next
+            if len(found) > PAGE:
+                return Page(found[:PAGE], encode_cursor(found[PAGE - 1].entry))
+            if cursor is None:
+                break
+        return Page(found, cursor)
+
+    def _matches(self, entry: AuditEntry) -> bool:
+        return (not self.actor or entry.actor == self.actor) and (not self.action or entry.action == self.action)
 
 
 def build_entries(reading: AuditReading) -> dict[str, Any]:
     """The entries, newest first. A refresh keeps the page that is on the screen and counts what came above it."""
-    page = reading.queries.audit(reading.cursor, PAGE, reading.task_id or None)
+    page = reading.page(reading.cursor)
     entries = page.items
     fresh = ""
     if reading.shown and not reading.cursor:
@@ -32,8 +70,15 @@ def build_entries(reading: AuditReading) -> dict[str, Any]:
         fresh = f"{above}{'+' if above == PAGE else ''} new" if above else ""
         # Entries never change, so what is on the screen can be read again from its own top.
         if above:
-            entries = reading.queries.audit(_just_above(top), PAGE, reading.task_id or None).items
-    return {"entries": entries, "next": page.next, "cursor": reading.cursor, "task_id": reading.task_id, "fresh": fresh}
+            page = reading.page(_just_above(top))
+            entries = page.items
+    return {
+        "entries": [(entry, DETAIL_WORDS.get(entry.detail, entry.detail)) for entry in entries],
+        "next": page.next,
+        "cursor": reading.cursor,
+        "filtered": reading.filtered,
+        "fresh": fresh,
+    }
 
 
 def _just_above(entry: str) -> str:
@@ -46,5 +91,10 @@ audit = LivePage(
     "console/audit.html",
     reading=AuditReading,
     fragments=[Fragment("entries", "console/_audit.html", build_entries, ["audit", "tick"], rows=True)],
-    base=lambda reading: {"task_id": reading.task_id},
+    base=lambda reading: {
+        "task_id": reading.task_id,
+        "actor": reading.actor,
+        "action": reading.action,
+        "filtered": reading.filtered,
+    },
 )

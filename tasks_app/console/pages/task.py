@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from tasks_app.console.access import seen_by_users
 from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.console.pages.audit import DETAIL_WORDS
 from tasks_app.console.presenters import json_view
 from tasks_app.console.presenters.curl import submit_line
 from tasks_app.console.presenters.statuses import UNREADABLE, look_of, outcome_look
@@ -74,7 +75,7 @@ def build_head(reading: TaskReading) -> dict[str, Any]:
         "task_id": task.id,
         "look": look_of(task.status, cancel_requested=task.cancel_requested),
         "buttons": buttons(task, operator=reading.may_operate),
-        "percent": None if task.progress is None else round(task.progress * 100),
+        "percent": round(task.progress * 100) if task.progress is not None and not task.status.is_terminal else None,
     }
 
 
@@ -124,7 +125,8 @@ def build_result(reading: TaskReading) -> dict[str, Any]:
 
 def build_audit(reading: TaskReading) -> dict[str, Any]:
     """What the audit says of this task."""
-    return {"entries": reading.queries.audit(task_id=reading.task_id, limit=20).items}
+    entries = reading.queries.audit(task_id=reading.task_id, limit=20).items
+    return {"entries": [(entry, DETAIL_WORDS.get(entry.detail, entry.detail)) for entry in entries]}
 
 
 def build_page(reading: TaskReading) -> dict[str, Any]:
