@@ -60,29 +60,47 @@ def check(client: RawClient, keys: Keys, *, damaged: set[str] | None = None) -> 
 
 
 def take(client: RawClient, keys: Keys) -> Picture:
-    """Read the queue's keys."""
-    names = [raw.decode(errors="backslashreplace") for raw in client.keys(f"{keys.prefix}:*")]
-    picture = Picture(keys, {}, {}, {}, {})
-    opening = keys.task("")
-    for name in sorted(names):
-        kind = client.type(name).decode()
-        picture.kinds[name] = kind
-        picture.ttl[name] = client.pttl(name)
-        if kind == "hash" and name.startswith(opening):
-            raw = client.hgetall(name)
-            picture.tasks[name.removeprefix(opening)] = {
-                k.decode(errors="replace"): v.decode(errors="replace") for k, v in raw.items()
-            }
-        elif kind == "zset":
-            picture.index[name] = {raw.decode() for raw in client.zrange(name, 0, -1)}
-        elif kind == "set":
-            picture.index[name] = {raw.decode() for raw in client.smembers(name)}
+    """Read the queue's keys, in three round trips and a few per lane."""
+    names = sorted(raw.decode(errors="backslashreplace") for raw in client.keys(f"{keys.prefix}:*"))
+    pipe = client.pipeline(transaction=False)
+    for name in names:
+        pipe.type(name).pttl(name)
+    facts = pipe.execute()
+    picture = Picture(
+        keys,
+        tasks={},
+        ttl=dict(zip(names, facts[1::2], strict=True)),
+        kinds={name: kind.decode() for name, kind in zip(names, facts[::2], strict=True)},
+        index={},
+    )
+    _read_values(client, picture)
     lane_name = re.compile(re.escape(keys.stream("", 0)[:-3]) + r"(.+:p\d)")
     for name, kind in picture.kinds.items():
         lane = lane_name.fullmatch(name)
         if lane and kind == "stream":
             _read_lane(client, picture, name, lane[1])
     return picture
+
+
+def _read_values(client: RawClient, picture: Picture) -> None:
+    opening = picture.keys.task("")
+    records = [name for name, kind in picture.kinds.items() if kind == "hash" and name.startswith(opening)]
+    zsets = [name for name, kind in picture.kinds.items() if kind == "zset"]
+    sets = [name for name, kind in picture.kinds.items() if kind == "set"]
+    pipe = client.pipeline(transaction=False)
+    for name in records:
+        pipe.hgetall(name)
+    for name in zsets:
+        pipe.zrange(name, 0, -1)
+    for name in sets:
+        pipe.smembers(name)
+    replies = pipe.execute()
+    for name, fields in zip(records, replies, strict=False):
+        picture.tasks[name.removeprefix(opening)] = {
+            k.decode(errors="replace"): v.decode(errors="replace") for k, v in fields.items()
+        }
+    for name, members in zip([*zsets, *sets], replies[len(records) :], strict=True):
+        picture.index[name] = {raw.decode() for raw in members}
 
 
 def _read_lane(client: RawClient, picture: Picture, stream: str, lane: str) -> None:
@@ -124,8 +142,8 @@ def _keys_have_an_end(client: RawClient, p: Picture, damaged: set[str]) -> Itera
             elif (ttl < 0) == TaskStatus(owner["status"]).is_terminal:
                 yield f"{name} has TTL {ttl}, its task is {owner['status']}"
     for name in p.kinds:
-        if name.startswith(p.keys.wake("")) and client.llen(name) > BELLS:
-            yield f"{name} has {client.llen(name)} tokens"
+        if name.startswith(p.keys.wake("")) and (tokens := client.llen(name)) > BELLS:
+            yield f"{name} has {tokens} tokens"
 
 
 def _records(p: Picture, damaged: set[str]) -> Iterator[str]:
