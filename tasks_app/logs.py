@@ -46,7 +46,7 @@ def configure(config: Config) -> None:
             )
         ]
     formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             *last,

@@ -7,6 +7,7 @@ import ipaddress
 import os
 import socket
 from argparse import ArgumentParser
+from contextlib import ExitStack
 
 from django.core.management.base import CommandError
 
@@ -32,10 +33,12 @@ def bind(host: str, port: int) -> socket.socket:
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
+        with ExitStack() as on_failure:
+            listener = on_failure.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+            on_failure.pop_all()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise CommandError(f"Port {port} on {host} is in use. Choose another one with --port.") from error
