@@ -12,13 +12,13 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 
 
 def test_each_setting_has_a_row_and_each_row_a_setting() -> None:
-    rows = re.findall(r"^\| `DTQ_([A-Z_]+)` \| ([^|]+) \|", DOCUMENT.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `DTQ_((?!DJANGO_)[A-Z_]+)` \| ([^|]+) \|", DOCUMENT.read_text(), re.MULTILINE)
     assert [name.lower() for name, _ in rows] != []
     assert sorted(name.lower() for name, _ in rows) == sorted(field.name for field in fields(Config))
 
 
 def test_the_defaults_in_the_document_are_the_real_ones() -> None:
-    rows = dict(re.findall(r"^\| `DTQ_([A-Z_]+)` \| ([^|]+) \|", DOCUMENT.read_text(), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `DTQ_((?!DJANGO_)[A-Z_]+)` \| ([^|]+) \|", DOCUMENT.read_text(), re.MULTILINE))
     for field in fields(Config):
         text = rows[field.name.upper()].strip()
         if isinstance(field.default, bool):
@@ -27,3 +27,10 @@ def test_the_defaults_in_the_document_are_the_real_ones() -> None:
             assert float(text) == field.default, field.name
         elif isinstance(field.default, tuple) and field.default:
             assert text == ",".join(field.default), field.name
+
+
+def test_the_sites_own_variables_are_the_documented_ones() -> None:
+    rows = set(re.findall(r"^\| `(DTQ_DJANGO_[A-Z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
+    site = DOCUMENT.parents[1] / "dtq_site"
+    read = {name for module in site.glob("*.py") for name in re.findall(r'"(DTQ_DJANGO_[A-Z_]+)"', module.read_text())}
+    assert rows == read
