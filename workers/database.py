@@ -2,47 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
 
-from asgiref.sync import sync_to_async
-from django.db import connections
+import structlog
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.db import DatabaseError, InterfaceError, connections
 from django.db.backends.signals import connection_created
 
 from workers.engine.executor import Surroundings
 
+log = structlog.get_logger(__name__)
 
-def tidy() -> None:
-    """Close this thread's connections that are broken, too old, or gone at the server's end.
 
-    A connection that ``CONN_MAX_AGE`` keeps open is asked whether it still works: the server may have dropped it since
-    the last task, and the next one must not pay for that.
+@contextmanager
+def in_thread() -> Iterator[None]:
+    """Around a ``def`` handler, in its thread: connections that are broken, too old or gone are closed.
+
+    One that ``CONN_MAX_AGE`` keeps open is asked before the handler whether it still works: the server may have dropped
+    it since the last task, and this one must not pay for that.
     """
     for connection in connections.all(initialized_only=True):
-        if connection.in_atomic_block:
-            connection.close()  # a handler that was stopped in a transaction: what it had not committed must not stay
-        else:
-            connection.close_if_unusable_or_obsolete()
         if connection.connection is not None and not connection.is_usable():
-            connection.close()
+            _close(connection.alias)
+    try:
+        yield
+    finally:
+        for connection in connections.all(initialized_only=True):
+            try:
+                connection.close_if_unusable_or_obsolete()
+            except (DatabaseError, InterfaceError) as error:
+                log.info("DATABASE_CONNECTION_DROPPED", alias=connection.alias, error=type(error).__name__)
 
 
-class _OnLoop:
-    """The same for coroutines, whose database work runs in the one thread that ``sync_to_async`` uses.
+class OnLoop:
+    """Around a coroutine: its database work (``sync_to_async``) gets a thread of its own, closed with what it opened.
 
-    The hop into that thread is only worth it once some connection has been opened in this process.
+    Without that, all coroutines of a process would share one thread and its connections, and wait for each other. A
+    coroutine that opens none pays for two assignments.
     """
 
+    __slots__ = ("_context", "opened")
+
     def __init__(self) -> None:
-        self._opened = False
-        connection_created.connect(self._note, weak=False)
+        self.opened = False
+        self._context = ThreadSensitiveContext()
 
-    def _note(self, **kwargs: object) -> None:
-        self._opened = True
+    async def __aenter__(self) -> None:
+        _current.set(self)
+        await self._context.__aenter__()  # type: ignore[no-untyped-call]
 
-    def __call__(self) -> Awaitable[None] | None:
-        return sync_to_async(tidy, thread_sensitive=True)() if self._opened else None
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self.opened:
+                await sync_to_async(_close_all)()
+        finally:
+            await self._context.__aexit__(kind, error, trace)  # type: ignore[no-untyped-call]
+
+
+_current: ContextVar[OnLoop | None] = ContextVar("dtq_task_on_loop", default=None)
+
+
+def _note_opened(**kwargs: object) -> None:
+    # Runs in the thread that opened the connection, to which sync_to_async has carried the coroutine's context.
+    task = _current.get()
+    if task is not None:
+        task.opened = True
+
+
+def _close_all() -> None:
+    for connection in connections.all(initialized_only=True):
+        _close(connection.alias)
+
+
+def _close(alias: str) -> None:
+    try:
+        connections[alias].close()
+    except (DatabaseError, InterfaceError) as error:
+        log.info("DATABASE_CONNECTION_DROPPED", alias=alias, error=type(error).__name__)
 
 
 def surroundings() -> Surroundings:
-    """What ``runworker`` wants done around each task."""
-    return Surroundings(in_thread=tidy, on_loop=_OnLoop())
+    """What ``runworker`` puts around each handler."""
+    connection_created.connect(_note_opened, weak=False)
+    return Surroundings(in_thread=in_thread, on_loop=OnLoop)

@@ -15,6 +15,7 @@ from workers.engine.notes import NoteBook
 log = structlog.get_logger(__name__)
 
 MAX_BATCH = 250
+MAX_NAMED = 5
 MAX_BATCH_CHARS = 4_000_000
 _NOT_A_FAILURE = frozenset({TaskStatus.SUCCEEDED.value, TaskStatus.CANCELLED.value, LEASE_LOST})
 
@@ -96,13 +97,21 @@ class Committer:
 
     def _accepted(self, batch: list[tuple[Execution, Finish]], replies: list[str]) -> None:
         leased = self._leased
+        lost = []
         for (execution, finish), reply in zip(batch, replies, strict=True):
             if leased.get(finish.task_id) is execution:
                 del leased[finish.task_id]
             if reply == LEASE_LOST:
-                log.warning("TASK_LEASE_LOST", task_id=finish.task_id, attempt=finish.attempt, dropped=finish.outcome)
+                lost.append((finish.task_id, finish.attempt))
             elif reply not in _NOT_A_FAILURE:
                 self.failed += 1
         self.processed += len(batch)
         del self._waiting[: len(batch)]
         self._slots.committed(len(batch))
+        log_lost(lost)
+
+
+def log_lost(attempts: list[tuple[str, int]]) -> None:
+    """One line, however many attempts (id, number) no longer belong to this worker."""
+    if attempts:
+        log.warning("TASK_LEASE_LOST", tasks=len(attempts), some=[f"{i} attempt {n}" for i, n in attempts[:MAX_NAMED]])

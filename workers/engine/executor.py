@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import structlog
@@ -14,7 +15,7 @@ from tasks_app.domain.outcome import Cancelled, Outcome
 from tasks_app.handlers import Registry, TaskContext
 from tasks_app.handlers.context import NoteSink
 from tasks_app.store.leases import Claimed
-from workers.engine.committer import Committer
+from workers.engine.committer import Committer, log_lost
 from workers.engine.execution import Execution, Slots, Stop
 from workers.engine.threads import ThreadPool
 from workers.engine.verdicts import Judge, decode_payload, raised, succeeded, timed_out, unknown_type, word_for
@@ -27,14 +28,13 @@ STOP_GRACE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the application wants done before and after each handler: in the handler's own thread (``in_thread``) or,
-    for coroutines, on the loop (``on_loop``, which returns ``None`` when there is nothing to do).
+    """What the application puts around each handler: around a function in its thread, around a coroutine on the loop.
 
-    One that raises before the handler fails the attempt; whatever the reason, the handler then does not run.
+    Made anew for each attempt. One that raises fails the attempt.
     """
 
-    in_thread: Callable[[], None] | None = None
-    on_loop: Callable[[], Awaitable[None] | None] | None = None
+    in_thread: Callable[[], AbstractContextManager[None]] = nullcontext
+    on_loop: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
 
 class Executor:
@@ -78,8 +78,8 @@ class Executor:
 
     def _start(self, claimed: Claimed, now: float) -> None:
         stale = self.leased.get(claimed.id)
-        if stale is not None:
-            self._lose(stale)
+        if stale is not None:  # its lease ran out while Redis was away, and this worker took it up again
+            self._lose([stale])
         handler = self._registry.get(claimed.task_type)
         timeout_s = claimed.timeout_ms / 1000
         context = TaskContext(
@@ -114,37 +114,21 @@ class Executor:
         assert handler is not None
         try:
             payload = decode_payload(execution.claimed.payload_json)
-            if self._on_loop is None:
+            async with self._on_loop():
                 return succeeded(await handler.function(payload, execution.context), self._result_max_bytes)
-            await self._tidy_on_loop()
-            try:
-                return succeeded(await handler.function(payload, execution.context), self._result_max_bytes)
-            finally:
-                await self._tidy_on_loop()
         except GeneratorExit:
             raise  # the loop is being torn down: nobody is left to take an outcome
         except BaseException as error:  # noqa: BLE001
             # SystemExit and KeyboardInterrupt too: a handler that raises them fails, its worker stays.
             return raised(error, handler, cancelled=execution.stop is not None)
 
-    async def _tidy_on_loop(self) -> None:
-        assert self._on_loop is not None
-        pending = self._on_loop()
-        if pending is not None:
-            await pending
-
     def _run_in_thread(self, execution: Execution) -> Outcome:
         handler = execution.handler
         assert handler is not None
         try:
             payload = decode_payload(execution.claimed.payload_json)
-            if self._in_thread is None:
+            with self._in_thread():
                 return succeeded(handler.function(payload, execution.context), self._result_max_bytes)
-            self._in_thread()
-            try:
-                return succeeded(handler.function(payload, execution.context), self._result_max_bytes)
-            finally:
-                self._in_thread()
         except BaseException as error:  # noqa: BLE001 - as above; and a thread that ended would leave its slot taken
             return raised(error, handler, cancelled=execution.context.cancelled)
 
@@ -190,19 +174,18 @@ class Executor:
         if execution is not None and not execution.ended and execution.stop is None:
             self._stop(execution, Stop.CANCEL)
 
-    def lost(self, task_id: str, attempt: int) -> None:
-        """The lease is somebody else's now, so whatever this attempt brings is dropped."""
-        execution = self.leased.get(task_id)
+    def lost(self, attempts: Iterable[tuple[str, int]]) -> None:
+        """The leases of these (id, attempt) are somebody else's now, so whatever they bring is dropped."""
+        running = [(self.leased.get(task_id), attempt) for task_id, attempt in attempts]
         # One that has ended is with the committer, and may just have been written: the store's answer will tell.
-        if execution is not None and execution.claimed.attempt == attempt and not execution.ended:
-            self._lose(execution)
+        self._lose([e for e, attempt in running if e is not None and e.claimed.attempt == attempt and not e.ended])
 
-    def _lose(self, execution: Execution) -> None:
-        claimed = execution.claimed
-        log.warning("TASK_LEASE_LOST", task_id=claimed.id, attempt=claimed.attempt, task_type=claimed.task_type)
-        del self.leased[claimed.id]
-        if not execution.ended:
-            self._drop(execution, Stop.LOST)
+    def _lose(self, executions: list[Execution]) -> None:
+        for execution in executions:
+            del self.leased[execution.claimed.id]
+            if not execution.ended:
+                self._drop(execution, Stop.LOST)
+        log_lost([(execution.claimed.id, execution.claimed.attempt) for execution in executions])
 
     def give_back_all(self) -> list[tuple[str, int]]:
         """Stop everything that runs and return what has to be given back: id and attempt. Its outcomes are dropped."""

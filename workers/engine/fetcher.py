@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from tasks_app.domain.errors import StoreUnavailable
-from tasks_app.store.leases import Claimed, ClaimReply, Leases
+from tasks_app.store.leases import Absorbed, Claimed, ClaimReply, Leases
 from workers.engine.execution import Slots
 from workers.engine.executor import Executor
 from workers.engine.reaper import Reaper
@@ -16,6 +16,7 @@ from workers.engine.reaper import Reaper
 log = structlog.get_logger(__name__)
 
 MAX_CLAIM = 100
+MAX_NAMED = 5
 
 
 class Fetcher:
@@ -91,9 +92,8 @@ class Fetcher:
             await asyncio.gather(wait, stop, return_exceptions=True)
 
     def _take(self, reply: ClaimReply) -> None:
-        for absorbed in reply.absorbed:
-            event = "TASK_DUPLICATE_ABSORBED" if absorbed.reason == "duplicate" else "TASK_ABSORBED"
-            log.info(event, task_id=absorbed.task_id, queue=absorbed.queue, reason=absorbed.reason)
+        if reply.absorbed:
+            _log_absorbed(reply.absorbed)
         if not reply.tasks:
             return
         if self._stop.is_set():  # the answer came after the signal: these must not start
@@ -101,3 +101,13 @@ class Fetcher:
         else:
             self._announce(reply.tasks)
             self._executor.start(reply.tasks)
+
+
+def _log_absorbed(entries: Sequence[Absorbed]) -> None:
+    """One line for each reason, however many entries."""
+    by_reason: dict[str, list[str]] = {}
+    for entry in entries:
+        by_reason.setdefault(entry.reason, []).append(entry.task_id)
+    for reason, ids in by_reason.items():
+        event = "TASK_DUPLICATE_ABSORBED" if reason == "duplicate" else "TASK_ABSORBED"
+        log.info(event, reason=reason, tasks=len(ids), some=ids[:MAX_NAMED])

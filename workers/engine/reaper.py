@@ -33,6 +33,7 @@ class Reaper:
         self._clock = clock
         self._looked_at = float("-inf")
         self._next = clock()
+        self._not_before = self._next
 
     def due_in(self, free: int) -> float:
         """Seconds until the next look. With no slot free it only buries what has no attempts left: no hurry then."""
@@ -41,11 +42,11 @@ class Reaper:
 
     def postpone(self) -> None:
         """Redis was away until now: let every worker that lives renew its leases before they count as expired."""
-        self._next = self._clock() + AFTER_OUTAGE_S
+        self._next = self._not_before = self._clock() + AFTER_OUTAGE_S
 
     def hurry(self) -> None:
         """The doorbell rang and the streams were empty: perhaps a task was given back. Look soon, but not each time."""
-        self._next = min(self._next, self._looked_at + AGAIN_AFTER_S)
+        self._next = max(self._not_before, min(self._next, self._looked_at + AGAIN_AFTER_S))
 
     async def run_once(self, free: int) -> ClaimReply:
         """One look, for at most ``free`` tasks."""

@@ -265,8 +265,7 @@ class Worker:
             self._loop.call_soon_threadsafe(self._obey, renewal, dict(asked))
 
     def _obey(self, renewal: Renewal, attempts: dict[str, int]) -> None:
-        for task_id in renewal.lost:
-            self._executor.lost(task_id, attempts[task_id])
+        self._executor.lost((task_id, attempts[task_id]) for task_id in renewal.lost)
         for task_id in renewal.cancel:
             self._executor.cancel(task_id)
 

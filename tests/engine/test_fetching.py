@@ -1,0 +1,181 @@
+"""Filling slots: what is asked of the store, when, and how much."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.store.leases import Absorbed, Claimed, ClaimReply
+from tests.engine.fakes import Clock, FakeLeases, Turn, claimed
+from workers.engine.execution import Slots
+from workers.engine.executor import Executor
+from workers.engine.fetcher import Fetcher
+from workers.engine.reaper import AFTER_OUTAGE_S, EVERY_S, EVERY_WHEN_FULL_S, Reaper
+
+
+class Starter:
+    """Stands where the executor does: takes slots and keeps what it was given."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.slots = slots
+        self.started: list[str] = []
+
+    def start(self, tasks: Sequence[Claimed]) -> None:
+        for task in tasks:
+            self.slots.take()
+            self.started.append(task.id)
+
+
+class Bench:
+    def __init__(self, concurrency: int = 10) -> None:
+        self.clock = Clock()
+        self.leases = FakeLeases()
+        self.slots = Slots(concurrency)
+        self.starter = Starter(self.slots)
+        self.stop = asyncio.Event()
+        self.announced: list[str] = []
+        self.reaper = Reaper(self.leases.real(), "w", (), random.Random(1), self.clock)
+        self.fetcher = Fetcher(
+            self.leases.real(),
+            "w",
+            (),
+            self.slots,
+            cast(Executor, self.starter),
+            self.reaper,
+            self.stop,
+            announce=lambda tasks: self.announced.extend(task.id for task in tasks),
+        )
+
+    def offer(self, *counts: int) -> None:
+        """Put claims of so many tasks each into the queue."""
+        for count in counts:
+            at = len(self.leases.queue)
+            self.leases.queue.append(ClaimReply([claimed(f"q{at}-{n}") for n in range(count)]))
+
+    async def reaped(self) -> None:
+        """Get the first look of the reaper out of the way."""
+        self.leases.bell.set()
+        await self.fetcher.run_once()
+        self.leases.calls.clear()
+
+
+@pytest.fixture
+async def bench() -> Bench:
+    return Bench()
+
+
+async def test_expired_leases_come_before_new_work(bench: Bench) -> None:
+    bench.leases.expired.append(ClaimReply([claimed("expired")]))
+    bench.offer(1)
+    bench.leases.bell.set()
+    await bench.fetcher.run_once()
+    assert bench.starter.started == bench.announced == ["expired", "q0-0"]
+    assert bench.leases.calls == [("reclaim", 10), ("claim", 5), ("wait", 0)]
+
+
+async def test_half_of_the_slots_at_a_time_and_no_wait_between(bench: Bench) -> None:
+    await bench.reaped()
+    bench.offer(5, 5)
+    await bench.fetcher.run_once()
+    await bench.fetcher.run_once()
+    assert bench.leases.calls == [("claim", 5), ("claim", 5)]
+    assert bench.slots.free == 0
+
+
+@pytest.mark.parametrize(("concurrency", "limit"), [(1, 1), (2, 1), (3, 2), (1000, 100)])
+async def test_claims_are_bounded(concurrency: int, limit: int) -> None:
+    bench = Bench(concurrency)
+    await bench.reaped()
+    bench.leases.bell.set()
+    await bench.fetcher.run_once()
+    assert bench.leases.calls[0] == ("claim", limit)
+
+
+async def test_without_slots_nothing_is_claimed_until_one_is_free(bench: Bench) -> None:
+    await bench.reaped()
+    for _ in range(10):
+        bench.slots.take()
+    step = asyncio.create_task(bench.fetcher.run_once())
+    await Turn()
+    await Turn()
+    assert not step.done()
+    bench.slots.release()
+    await step
+    assert bench.leases.calls == []
+    bench.offer(1)
+    await bench.fetcher.run_once()
+    assert bench.leases.calls == [("claim", 1)]
+
+
+async def test_absorbed_entries_are_logged_in_one_line_a_reason_and_followed_by_another_claim(bench: Bench) -> None:
+    await bench.reaped()
+    entries = [Absorbed(f"d{n}", "default", "duplicate") for n in range(30)] + [Absorbed("c", "default", "cancelled")]
+    bench.leases.queue.append(ClaimReply([], entries))
+    with capture_logs() as lines:
+        await bench.fetcher.run_once()
+    assert [(line["event"], line["tasks"]) for line in lines] == [("TASK_DUPLICATE_ABSORBED", 30), ("TASK_ABSORBED", 1)]
+    assert bench.leases.calls == [("claim", 5)]  # no wait: there may be more behind them
+
+
+async def test_a_claim_answered_after_the_signal_starts_nothing(bench: Bench) -> None:
+    await bench.reaped()
+    bench.offer(2)
+    bench.leases.hold = asyncio.Event()
+    step = asyncio.create_task(bench.fetcher.run_once())
+    await Turn()
+    bench.stop.set()
+    bench.leases.hold.set()
+    await step
+    assert bench.starter.started == []
+    assert bench.fetcher.unstarted == [("q0-0", 1), ("q0-1", 1)]
+
+
+async def test_the_doorbell_is_left_at_the_signal(bench: Bench) -> None:
+    await bench.reaped()
+    step = asyncio.create_task(bench.fetcher.run_once())
+    for _ in range(5):
+        await Turn()
+    assert bench.leases.calls[-1] == ("wait", 0)
+    bench.stop.set()
+    async with asyncio.timeout(1):
+        await step
+
+
+async def test_after_an_outage_the_living_renew_before_anybody_reaps(bench: Bench) -> None:
+    await bench.reaped()
+    bench.leases.away()
+    with pytest.raises(StoreUnavailable):
+        await bench.fetcher.run_once()
+    bench.clock.now += 60  # the reaper would be long due
+    bench.leases.bell.set()
+    await bench.fetcher.run_once()
+    assert ("reclaim", 10) not in bench.leases.calls
+    assert bench.reaper.due_in(1) == AFTER_OUTAGE_S
+
+
+async def test_a_bell_without_work_makes_the_reaper_look_soon(bench: Bench) -> None:
+    await bench.reaped()
+    assert bench.reaper.due_in(1) > 1
+    bench.leases.bell.set()
+    await bench.fetcher.run_once()
+    bench.leases.bell.set()
+    await bench.fetcher.run_once()
+    assert bench.reaper.due_in(1) < 0.5
+
+
+async def test_the_reaper_keeps_its_pace(bench: Bench) -> None:
+    reaper = bench.reaper
+    assert reaper.due_in(1) == 0
+    gaps = set()
+    for _ in range(20):
+        await reaper.run_once(3)
+        gaps.add(reaper.due_in(1))
+    assert all(EVERY_S * 0.9 <= gap <= EVERY_S * 1.1 for gap in gaps)
+    assert len(gaps) == 20
+    assert reaper.due_in(0) - reaper.due_in(1) == pytest.approx(EVERY_WHEN_FULL_S - EVERY_S)
