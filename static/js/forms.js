@@ -40,15 +40,6 @@
     delete dialog.dataset.fresh;
   });
 
-  document.addEventListener("click", (event) => {
-    const opener = event.target.closest?.("[data-opens]");
-    if (opener) document.getElementById(opener.dataset.opens)?.showModal();
-    if (event.target.closest?.("[data-help]")) document.getElementById("help").showModal();
-    const closer = event.target.closest?.("[data-closes]");
-    if (closer) closer.closest("dialog").close();
-    if (event.target instanceof HTMLDialogElement && event.target.open) event.target.close(); // a click on the scrim
-  });
-
   // Filters apply when they change; without a script there is a button.
   document.addEventListener("change", (event) => {
     const form = event.target.closest?.("form[data-auto]");

@@ -35,15 +35,7 @@ class Site:
 
     def start(self) -> None:
         """Start serving and return when it does."""
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "manage.py", "runweb", "--port", str(self.port)],
-                cwd=PROJECT_DIR,
-                env=self._env,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        self._process = self.spawn("runweb", "--port", str(self.port))
         until(self._answers, timeout=30, what=f"the site on {self.origin}")
 
     def stop(self) -> None:
@@ -52,6 +44,18 @@ class Site:
             self._process.send_signal(signal.SIGTERM)
             self._process.wait(timeout=30)
             self._process = None
+
+    def spawn(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a command of the project with the site's settings; it writes to the site's log."""
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "manage.py", *arguments],
+                cwd=PROJECT_DIR,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
 
     def manage(self, *arguments: str, **env: str) -> str:
         """Run a command of the project with the site's settings; its output."""

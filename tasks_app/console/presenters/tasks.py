@@ -154,7 +154,9 @@ def timeline(detail: TaskDetail) -> list[Step]:
         last = number == len(detail.attempts) - 1
         if attempt.ended_at is not None and not (last and task.status.is_terminal):
             points.append((attempt.ended_at, _end_look(attempt), f"attempt {attempt.number}"))
-    if task.enqueued_at is not None and task.enqueued_at >= points[-1][0] and not task.status.is_terminal:
+    if task.status in {TaskStatus.PENDING, TaskStatus.RETRYING}:
+        points.append((points[-1][0], look_of(task.status), ""))
+    elif task.enqueued_at is not None and task.enqueued_at >= points[-1][0] and not task.status.is_terminal:
         note = f"requeued {task.requeues} times" if task.requeues > 1 else "requeued" if task.requeues else ""
         points.append((task.enqueued_at, look_of(TaskStatus.QUEUED), note))
     if task.status.is_terminal and task.finished_at is not None:

@@ -37,7 +37,7 @@ def why_not_running(
     else:
         reasons += _due_reasons(task, leader)
     if task.expires_at is not None:
-        reasons.append(Reason("It expires if it has not started", task.expires_at, "until"))
+        reasons.append(Reason("Expires unless started:", task.expires_at, "until"))
     return sorted(reasons, key=lambda reason: not reason.blocks)
 
 
@@ -48,7 +48,7 @@ def _pause_reasons(queue: QueueInfo | None) -> list[Reason]:
     because = f": {pause.reason}" if pause.reason else ""
     reasons = [Reason(f"Queue {queue.name} was paused by {pause.by}{because}", pause.at, blocks=True)]
     if pause.until:
-        reasons.append(Reason("The pause ends by itself", pause.until, "until"))
+        reasons.append(Reason("The pause ends by itself:", pause.until, "until"))
     return reasons
 
 
@@ -82,7 +82,7 @@ def _place_reasons(task: Task, queue: QueueInfo | None, workers: Sequence[Worker
 
 
 def _due_reasons(task: Task, leader: str | None) -> list[Reason]:
-    what = "Scheduled: it is due" if task.status is TaskStatus.PENDING else "The next attempt is due"
+    what = "Scheduled:" if task.status is TaskStatus.PENDING else "Next attempt:"
     reasons = [Reason(what, task.due_at, "until", blocks=True)]
     if leader is None:
         reasons.append(Reason("No scheduler leads, so nothing that is due gets queued", blocks=True))

@@ -1,0 +1,15 @@
+// The frame: dialogs open and close, and the strip of pages shows the one that is open.
+(() => {
+  document.addEventListener("click", (event) => {
+    const opener = event.target.closest?.("[data-opens]");
+    if (opener) document.getElementById(opener.dataset.opens)?.showModal();
+    if (event.target.closest?.("[data-help]")) document.getElementById("help").showModal();
+    const closer = event.target.closest?.("[data-closes]");
+    if (closer) closer.closest("dialog").close();
+    if (event.target instanceof HTMLDialogElement && event.target.open) event.target.close(); // a click on the scrim
+  });
+
+  const strip = document.querySelector(".nav");
+  const here = strip?.querySelector("[aria-current]");
+  if (here && strip.scrollWidth > strip.clientWidth) strip.scrollLeft = here.offsetLeft - strip.clientWidth / 3;
+})();
