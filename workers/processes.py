@@ -50,9 +50,14 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """True when ``process`` has ended; it stays unreaped, so that its id still names its group and nobody else's."""
+    """True when ``process`` has ended; it stays unreaped, so that its id still names its group and nobody else's.
+
+    Where the system cannot look without reaping (macOS before Python 3.13), what it left behind stays behind.
+    """
     if process.returncode is not None:
         return True
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

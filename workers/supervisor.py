@@ -23,6 +23,7 @@ TICK_S = 0.5
 FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 5.0
 HEALTHY_AFTER_S = 5.0
+_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # After a second signal a process may still give back what it holds; that takes a moment, not a drain.
 IMPATIENT_S = 5.0
 
@@ -79,7 +80,7 @@ class Child:
 
 
 class Supervisor:
-    """Keeps the children of all ``stages`` and the embedded ``server`` up until SIGINT or SIGTERM.
+    """Keeps the children of all ``stages`` and the embedded ``server`` up until SIGINT, SIGTERM or SIGHUP.
 
     Then it stops one stage after the other, the children of a stage together. The server is left to whoever passed it
     in. A second signal is handed on to the children and shortens the wait, a third ends it. ``on_ready`` is called
@@ -171,7 +172,9 @@ def _signals() -> Iterator[_Signals]:
         waker.setblocking(False)
         signals = _Signals(wake)
         previous_fd = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-        previous = {number: signal.signal(number, signals.note) for number in (signal.SIGINT, signal.SIGTERM)}
+        # A closed terminal stops it like Ctrl-C, but not where somebody has asked for the opposite (nohup).
+        asked = [number for number in _STOP if signal.getsignal(number) is not signal.SIG_IGN]
+        previous = {number: signal.signal(number, signals.note) for number in asked}
         previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)  # only to be woken
         try:
             yield signals

@@ -98,7 +98,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[str], Running]]:
 Start = Callable[..., Running]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_stages_stop_one_after_the_other(start: Start, number: signal.Signals) -> None:
     running = start()
     running.send(number)
