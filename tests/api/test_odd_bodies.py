@@ -107,6 +107,7 @@ def test_a_body_without_its_length_is_refused_and_not_read_as_empty(api: Api) ->
     assert (answer.status, answer.code) == (411, "LENGTH_REQUIRED")
 
 
+@pytest.mark.django_db  # the handler looks after the connections that tests before this one have opened
 def test_a_body_that_ends_early_is_refused(api: Api) -> None:
     environ = RequestFactory().generic("POST", "/api/v1/tasks", b"{}", content_type="application/json").environ
     environ |= {"CONTENT_LENGTH": "500", "wsgi.input": io.BytesIO(b'{"task_type":"echo"}')}
