@@ -74,6 +74,7 @@ async def test_viewers_see_and_cannot_act(make_site: Callable[..., Site], browse
     tab = await open_tab(context, site.root)
     await tab.go(f"/tasks/{task_id}/")
     await _sign_in(tab, "vera")
+    await expect(tab.page.locator("#f-head .badge")).to_have_text("queued")
     await expect(tab.page.locator("#f-head [data-action]:not([disabled])")).to_have_count(0)
     answer = await tab.page.evaluate(
         """async () => {

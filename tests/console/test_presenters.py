@@ -133,7 +133,7 @@ def test_forecasts(waiting: int, flow: QueueFlow | None, paused: bool, text: str
 
 
 def _why(task: Task = TASK, queue: QueueInfo | None = QUEUE, workers: tuple[WorkerInfo, ...] = (WORKER,)) -> str:
-    return "\n".join(reason.text for reason in why_not_running(task, queue, workers, "leader"))
+    return "\n".join(reason.text + reason.tail for reason in why_not_running(task, queue, workers, "leader"))
 
 
 def test_why_a_task_is_not_running() -> None:
@@ -144,7 +144,9 @@ def test_why_a_task_is_not_running() -> None:
     assert "No worker is alive" in _why(workers=())
     assert "No worker is alive" in _why(workers=(replace(WORKER, state="gone"),))
     assert "none serves queue mail" in _why(workers=(replace(WORKER, queues=("other",)),))
-    assert "paused by ada: lunch" in _why(queue=replace(QUEUE, pause=Pause("ada", 1, "lunch", 9)))
+    paused = _why(queue=replace(QUEUE, pause=Pause("ada", 1, "lunch", 9)))
+    assert "paused by ada: lunch" in paused
+    assert "slots are free" not in paused
     assert why_not_running(replace(TASK, status=TaskStatus.RUNNING), QUEUE, [WORKER], "l") == []
     due = replace(TASK, status=TaskStatus.RETRYING, due_at=5)
     assert "Next attempt:" in _why(due)

@@ -94,6 +94,7 @@ def build_state(reading: TaskReading) -> dict[str, Any]:
         "reasons": reasons,
         "blocked": any(reason.blocks for reason in reasons),
         "steps": timeline(reading.detail),
+        "waited_from": waited_from,
         "waited_ms": None if started is None or started < waited_from else started - waited_from,
         "ran_ms": None if started is None or task.finished_at is None else max(0, task.finished_at - started),
     }

@@ -43,7 +43,8 @@ def charts(series: Series) -> list[Chart]:
     times = [point.at / 1000 for point in points]
 
     def per_minute(values: Sequence[int]) -> list[float | None]:
-        return [round(value / minutes, 2) for value in values]
+        # The running span is not whole yet: drawn as a rate it would look like a fall.
+        return [*(round(value / minutes, 2) for value in values[:-1]), None]
 
     waits = [[_rounded(percentile(point.waits, f)) for point in points] for f in (0.5, 0.95)]
     runs = [[_rounded(percentile(point.runs, f)) for point in points] for f in (0.5, 0.95)]

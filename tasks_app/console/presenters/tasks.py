@@ -161,6 +161,8 @@ def timeline(detail: TaskDetail) -> list[Step]:
         points.append((task.enqueued_at, look_of(TaskStatus.QUEUED), note))
     if task.status.is_terminal and task.finished_at is not None:
         points.append((task.finished_at, look_of(task.status), ""))
+    if len(points) > 1 and points[1][0] == points[0][0] and points[1][1] is not look_of(TaskStatus.RUNNING):
+        del points[0]  # queued or scheduled at its birth: one moment, one point
     steps = []
     for (at, look, note), following in zip(points, [*points[1:], None], strict=True):
         took = None if following is None else max(0, following[0] - at)

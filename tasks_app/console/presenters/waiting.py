@@ -14,12 +14,16 @@ ALIVE = frozenset({"ready", "busy", "late"})
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A sentence; ``at`` is a moment that ticks after it. ``blocks``: the task cannot run until this changes."""
+    """A sentence: ``text``, then ``at`` as a moment that ticks, then ``tail``.
+
+    ``blocks``: the task cannot run until this changes.
+    """
 
     text: str
     at: int | None = None
     kind: str = "ago"
     blocks: bool = False
+    tail: str = ""
 
 
 def why_not_running(
@@ -46,7 +50,7 @@ def _pause_reasons(queue: QueueInfo | None) -> list[Reason]:
         return []
     pause = queue.pause
     because = f": {pause.reason}" if pause.reason else ""
-    reasons = [Reason(f"Queue {queue.name} was paused by {pause.by}{because}", pause.at, blocks=True)]
+    reasons = [Reason(f"Queue {queue.name} was paused by {pause.by}", pause.at, blocks=True, tail=because)]
     if pause.until:
         reasons.append(Reason("The pause ends by itself:", pause.until, "until"))
     return reasons
@@ -76,7 +80,7 @@ def _place_reasons(task: Task, queue: QueueInfo | None, workers: Sequence[Worker
             reasons.append(Reason(f"{beside:,} more wait in its band p{task.priority}, the older ones start first"))
     if serving and used >= slots:
         reasons.append(Reason(f"All {slots:,} slots of the workers that serve it are in use"))
-    elif serving:
+    elif serving and queue is not None and queue.pause is None:
         reasons.append(Reason(f"{slots - used:,} of {slots:,} slots are free; it should start any moment"))
     return reasons
 
