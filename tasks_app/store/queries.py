@@ -66,7 +66,7 @@ class Queries(Fleet):
         return self._pages.page(where, cursor, limit)
 
     def rows(self, ids: Sequence[str]) -> list[Task | UnreadableTask]:
-        """The tasks of ``ids`` in that order without their large fields, those that are gone left out. One round trip."""
+        """The tasks of ``ids`` in that order, as lists show them, without those that are gone. One round trip."""
         return self._pages.rows(ids)
 
     def counts(self, queue: str | None = None, task_type: str | None = None) -> dict[TaskStatus, int]:
