@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from django.contrib.staticfiles.finders import get_finder
+from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
 
+from dtq_site.content_security import ContentSecurityPolicyMiddleware
 from dtq_site.secret_key import secret_key
 from dtq_site.static_storage import HashedStaticFiles
 from workers import static_files
@@ -31,6 +33,16 @@ def test_of_two_that_make_it_at_once_one_wins(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "link", other_was_faster)
     assert secret_key(tmp_path) == "the other's"
     assert [path.name for path in tmp_path.iterdir()] == ["django-secret-key"]
+
+
+def test_every_answer_says_what_a_page_may_load() -> None:
+    answer = ContentSecurityPolicyMiddleware(lambda request: HttpResponse())(HttpRequest())
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+    own = HttpResponse(headers={"Content-Security-Policy": "sandbox"})
+    answer = ContentSecurityPolicyMiddleware(lambda request: own)(HttpRequest())
+    assert answer.headers["Content-Security-Policy"] == "sandbox"
 
 
 def test_files_have_their_own_names_until_they_are_collected(tmp_path: Path) -> None:
