@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,11 @@ from tasks_app.store.queries import Queries
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+
+# The cache below does not keep two threads of a web process from filling the registry at once.
+_filling = threading.Lock()
+_with_demo_tasks: set[Registry] = set()
 
 
 @functools.cache
@@ -53,13 +59,15 @@ def registry() -> Registry:
     Raises:
         ConfigError: a named module cannot be found, or two functions claim one task type.
     """
-    for name in config().task_modules:
-        _import_named(name)
-    _autodiscover()
-    if config().loads_demo_tasks:
-        register_demo_tasks(default_registry, redis_counter(client(), Keys(config().key_prefix)))
-        register_shop(default_registry)
-    return default_registry
+    with _filling:
+        for name in config().task_modules:
+            _import_named(name)
+        _autodiscover()
+        if config().loads_demo_tasks and default_registry not in _with_demo_tasks:
+            _with_demo_tasks.add(default_registry)
+            register_demo_tasks(default_registry, redis_counter(client(), Keys(config().key_prefix)))
+            register_shop(default_registry)
+        return default_registry
 
 
 def submit_task(task_type: str, payload: Mapping[str, Any] | None = None, **options: Any) -> Receipt:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,18 @@ def test_what_a_named_module_imports_may_be_missing_too(
     conf.config.cache_clear()
     with pytest.raises((ConfigError, ModuleNotFoundError)):
         runtime.registry()
+
+
+@pytest.mark.usefixtures("queries")
+def test_threads_that_ask_at_once_get_one_registry() -> None:
+    """Web threads race for the first request; each demo handler must still be declared once."""
+    together = threading.Barrier(8)
+
+    def ask(_: int) -> Registry:
+        together.wait(10)
+        return runtime.registry()
+
+    with ThreadPoolExecutor(8) as threads:
+        registries = list(threads.map(ask, range(8)))
+    assert len(set(map(id, registries))) == 1
+    assert "noop" in registries[0].names()
