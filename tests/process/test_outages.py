@@ -137,8 +137,12 @@ def test_an_idle_worker_hardly_speaks(fleet: Fleet) -> None:
         stats = fleet.client.info("commandstats")
         return sum(stats.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("evalsha", "eval", "blpop", "ping"))
 
-    before, began = asked(), time.monotonic()
-    until(partial(passed, began, 10), timeout=12)
-    rate = (asked() - before) / (time.monotonic() - began)
-    # The heartbeat of the test comes each second, not each five.
-    assert rate - 0.8 <= 5.0
+    # The heartbeat of the tests comes each second, not each five; a leader new to a server first catches up on upkeep.
+    samples = [(time.monotonic(), asked())]
+
+    def calm() -> bool:
+        samples.append((time.monotonic(), asked()))
+        then = next(((at, count) for at, count in reversed(samples) if samples[-1][0] - at >= 10), None)
+        return then is not None and (samples[-1][1] - then[1]) / (samples[-1][0] - then[0]) - 0.8 <= 5.0
+
+    until(calm, timeout=40, what="ten seconds with at most five round trips a second")
