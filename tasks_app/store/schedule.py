@@ -15,7 +15,7 @@ from tasks_app.store.scripts import AsyncScripts
 
 _STEP = 500
 _MEMBERS = 5
-"""Retention members a step; each holds up to a thousand ids."""
+"""Retention members a step; each holds up to a hundred ids."""
 _NAMES_EVERY_S = 60.0
 _QUEUE_STEP = 200
 _SAMPLE_EVERY_S = 10.0
