@@ -15,7 +15,7 @@
     const status = ctx.response?.status;
     if (!status) dtq.toast("No answer from the server. Nothing is known to have happened; try again.", "red");
     else if (status === 403 && !ctx.text?.includes("hx-partial")) {
-      dtq.toast("Refused: reload the page and try again.", "red");
+      dtq.toast("Refused: your user may look but not act, or the page is stale. Reload it and try again.", "red");
     } else if (status >= 500 && !ctx.text?.includes("hx-partial")) {
       dtq.toast(`The server failed (${status}). Try again.`, "red");
     }

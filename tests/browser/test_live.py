@@ -13,6 +13,10 @@ from tasks_app.store.leases import Note
 from tests.browser.tab import Tab, eventually, open_tab
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.async_api import Request
+
     from tests.support.stage import Stage
 
 
@@ -168,3 +172,59 @@ async def test_hidden_tabs_are_quiet(tab: Tab, stage: Stage) -> None:
 
 async def _more(tab: Tab, seen: int) -> bool:
     return len(tab.fragments_asked()) > seen
+
+
+async def test_after_fifty_pages_one_stream_is_open(tab: Tab, stage: Stage) -> None:
+    stage.submit()
+    opened = ended = 0
+
+    def count_opened(request: Request) -> None:
+        nonlocal opened
+        opened += request.url.endswith("/events")
+
+    def count_ended(request: Request) -> None:
+        nonlocal ended
+        ended += request.url.endswith("/events")
+
+    tab.page.on("request", count_opened)
+    tab.page.on("requestfinished", count_ended)
+    tab.page.on("requestfailed", count_ended)
+    for _ in range(25):
+        await tab.go("/tasks/")
+        await tab.go("/queues/")
+    await tab.live()
+    await eventually(partial(_is_one, lambda: opened - ended), tab.page)
+
+
+async def test_thirty_seconds_of_updates_take_nothing_from_the_hand(tab: Tab, stage: Stage) -> None:
+    for _ in range(25):
+        stage.submit()
+    await tab.go("/tasks/")
+    await tab.live()
+    boxes = tab.page.locator("input[data-tick]")
+    ticked = [await boxes.nth(i).get_attribute("value") for i in range(3, 8)]
+    for i in range(3, 8):
+        await boxes.nth(i).check()
+    search = tab.page.locator("#search")
+    await search.fill("order-4")
+    await search.focus()
+    await tab.page.evaluate("window.scrollTo(0, 240)")
+    for _ in range(30):
+        stage.submit()
+        await stage.claim(limit=1)
+        await tab.page.wait_for_timeout(1000)
+    assert len(tab.fragments_asked()) >= 10, "the tabs above the list go on"
+    await expect(tab.page.locator(".tabs [aria-current] .count")).to_have_text("55")
+    await expect(search).to_have_value("order-4")
+    await expect(search).to_be_focused()
+    assert await tab.page.evaluate("window.scrollY") == 240
+    await expect(tab.page.locator("input[data-tick]:checked")).to_have_count(5)
+    await tab.page.locator("#selection [data-bulk=cancel]").click()
+    await expect(tab.page.locator("#toasts")).to_contain_text(re.compile("cancelled"))
+    for task_id in ticked:
+        record = stage.record(str(task_id))
+        assert record["status"] == "cancelled" or "cancel_requested" in record
+
+
+async def _is_one(number: Callable[[], int]) -> bool:
+    return number() == 1

@@ -141,6 +141,7 @@ def test_odd_addresses_are_refused_with_a_page(browser: Client) -> None:
         answer = browser.get(path)
         assert answer.status_code == status, path
         assert 'class="rail"' in answer.text
+    assert "No page has this address" in browser.get("/none/such/").text
 
 
 def test_search_finds_its_way(browser: Client, stage: Stage) -> None:

@@ -32,7 +32,6 @@ class Chart:
     unit: str
     lines: Sequence[Line]
     summary: str
-    empty: bool
     json: str
 
 
@@ -107,8 +106,7 @@ def _chart(name: str, title: str, unit: str, times: Sequence[float], lines: Sequ
         },
         separators=(",", ":"),
     )
-    empty = not any(value for line in lines for value in line.values)
-    return Chart(name, title, unit, lines, summary, empty, text)
+    return Chart(name, title, unit, lines, summary, text)
 
 
 def _rounded(value: float | None) -> float | None:
