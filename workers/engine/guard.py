@@ -12,6 +12,7 @@ import dataclasses
 import json
 import os
 import pickle
+import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -64,6 +65,7 @@ class LeaseGuard:
                 [sys.executable, "-m", "workers.engine.guard_process", str(theirs.fileno()), str(os.getpid())],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_PROJECT_DIR), *sys.path])},
                 pass_fds=[theirs.fileno()],
+                death_signal=signal.SIGKILL,
             )
         self._socket = ours
         self._send(self._setup)
