@@ -10,6 +10,7 @@ import redis
 import redis.asyncio
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
+from redis.connection import HiredisRespSerializer
 from redis.exceptions import (
     BusyLoadingError,
     ClusterDownError,
@@ -53,7 +54,18 @@ def connect(url: str, *, timeout_s: float = 5.0) -> redis.Redis:
 
 def connect_async(url: str, *, timeout_s: float = 5.0) -> redis.asyncio.Redis:
     """The same for asyncio. A blocking command must wait for less than ``timeout_s``."""
-    return redis.asyncio.Redis.from_url(url, **_options(timeout_s), retry=AsyncRetry(NoBackoff(), 0))
+    client = redis.asyncio.Redis.from_url(url, **_options(timeout_s), retry=AsyncRetry(NoBackoff(), 0))
+    pool = client.connection_pool
+    pool.connection_class = _packing_in_c(pool.connection_class)
+    return client
+
+
+def _packing_in_c(kind: type[Any]) -> type[Any]:
+    """A connection that packs its commands with hiredis, as the library's blocking ones do.
+
+    Its asyncio ones pack in Python, which took a seventh of a busy worker's processor time.
+    """
+    return type(kind.__name__, (kind,), {"pack_command": staticmethod(HiredisRespSerializer().pack)})
 
 
 def _options(timeout_s: float) -> dict[str, Any]:
