@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from axe_playwright_python.base import AXE_FILE_PATH
 from playwright.async_api import expect
 
 from tasks_app.domain.status import TaskStatus
+from tasks_app.store.leases import Note
 from tests.browser.conftest import new_context
 from tests.browser.tab import Tab, open_tab
 
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from tests.browser.site import Site
     from tests.support.stage import Stage
 
+NASTY = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    '" onmouseover=alert(3) x="',
+    "{{7*7}}",
+]
 PASSWORD = "correct horse battery"
 
 
@@ -176,16 +184,59 @@ async def test_axe_finds_nothing_on_any_page(site: Site, browser: Browser, stage
     paths = ["/", "/tasks/", "/tasks/?queue=none", "/dlq/", "/dlq/?view=flat", "/queues/", "/queues/q-queued/"]
     paths += ["/workers/", "/audit/", "/system/", "/login/", "/tasks/nope/"]
     paths += [f"/tasks/{ids[name]}/" for name in ("queued", "running", "dead_lettered", "succeeded")]
-    for path in paths:
-        await tab.go(path)
+
+    async def look(what: str) -> None:
         await tab.page.evaluate(axe)
         report = await tab.page.evaluate(
             "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})"
         )
         for problem in report["violations"]:
-            found[f"{path} {problem['id']}"] = [node["html"][:160] for node in problem["nodes"][:3]]
+            found[f"{what} {problem['id']}"] = [node["html"][:160] for node in problem["nodes"][:3]]
+
+    for path in paths:
+        await tab.go(path)
+        await look(path)
+    await tab.go("/tasks/")
+    await tab.page.locator("#tick-all").check()
+    await look("the selection bar")
+    await tab.page.locator("#selection [data-bulk=run-now]").click()
+    await expect(tab.page.locator(".toast")).to_be_visible()
+    await look("a toast")
+    await tab.page.keyboard.press("?")
+    await expect(tab.page.locator("#help")).to_be_visible()
+    await look("the keyboard help")
+    for name in ("Pause…", "Purge…"):
+        await tab.go("/queues/q-queued/")
+        await tab.page.get_by_role("button", name=name).click()
+        await look(name)
+    for _ in range(11):
+        stage.submit()
+    await tab.go("/tasks/?status=queued")
+    await tab.page.locator("#tick-all").check()
+    await tab.page.locator("#selection [data-bulk=cancel]").click()
+    await expect(tab.page.locator("#dialog")).to_be_visible()
+    await look("a question")
     assert not found, found
     await context.close()
+
+
+async def test_nasty_strings_do_nothing(tab: Tab, stage: Stage) -> None:
+    opened = []
+    tab.page.on("dialog", lambda dialog: opened.append(dialog.message))
+    for nasty in NASTY:
+        claimed = await stage.running(worker=nasty, payload_json=json.dumps({nasty: nasty}))
+        await stage.leases.note(nasty, [Note(claimed.id, claimed.attempt, 0.5, nasty, (nasty,))])
+        await tab.go(f"/tasks/{claimed.id}/")
+        await tab.live()
+        await stage.finish(
+            claimed, TaskStatus.DEAD_LETTERED, nasty, error_class=nasty, error_message=nasty, traceback=nasty
+        )
+        await expect(tab.page.locator("#f-head .badge")).to_have_text("dead letter")
+        await expect(tab.page.locator("#f-history")).to_contain_text(nasty)
+        for path in ("/", "/tasks/", "/dlq/", "/dlq/?view=flat", "/workers/"):
+            await tab.go(path)
+            await tab.live()
+    assert opened == []
 
 
 @pytest.mark.parametrize("width", [360, 1280])

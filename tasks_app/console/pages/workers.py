@@ -13,7 +13,7 @@ from tasks_app.domain.task import Task
 
 RUNNING_SHOWN = 3
 """Tasks named per worker; the rest is a click away, so a fleet's page stays small."""
-WORKERS_SHOWN = 200
+PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,17 @@ class WorkerLine:
 
 
 class WorkersReading(Reading):
-    """Workers with what they run. The number of round trips does not depend on the number of workers."""
+    """A page of workers with what they run. The number of round trips does not depend on how many there are.
+
+    ``from`` in the address is the place of the page's first worker. Workers come and go by the handful, so a place
+    will do where tasks need a cursor.
+    """
+
+    @cached_property
+    def start(self) -> int:
+        """The place of the first worker that is shown."""
+        text = self.params.get("from", "0")
+        return min(int(text), 1_000_000) if text.isascii() and text.isdigit() else 0
 
     @cached_property
     def workers(self) -> list[WorkerInfo]:
@@ -40,7 +50,7 @@ class WorkersReading(Reading):
     @cached_property
     def lines(self) -> list[WorkerLine]:
         """The workers that are shown, with what they run."""
-        shown = self.workers[:WORKERS_SHOWN]
+        shown = self.workers[self.start : self.start + PAGE]
         ids = [i for info in shown for i in info.running[:RUNNING_SHOWN]]
         tasks = {task.id: task for task in self.queries.rows(ids) if isinstance(task, Task)}
         leader = self.queries.leader()
@@ -63,7 +73,8 @@ def build_workers(reading: WorkersReading) -> dict[str, Any]:
     return {
         "lines": reading.lines,
         "alive": len(alive),
-        "hidden": max(0, len(reading.workers) - WORKERS_SHOWN),
+        "start": reading.start,
+        "next": reading.start + PAGE if len(reading.workers) > reading.start + PAGE else None,
         "slots": sum(info.concurrency for info in alive),
         "occupied": sum(info.occupied for info in alive),
     }
