@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import signal
@@ -73,6 +74,8 @@ def run_worker(
             blocking.close()
         return worker.threads_busy
 
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: no collection need walk it again, which a busy worker does often
     stuck = _run(main())
     if stuck:
         log.warning("THREADS_LEFT_RUNNING", threads=stuck)
