@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 from typing import Any
 
+from tests.benchmarks.figures import summary
 from tests.benchmarks.scenarios import SCENARIOS
 from tests.benchmarks.stage import machine, stage
 
@@ -33,18 +33,7 @@ def _repeat(name: str, runs: int) -> dict[str, Any]:
         with stage() as fresh:
             results.append(SCENARIOS[name](fresh))
         print(".", end="", file=sys.stderr, flush=True)
-    return {
-        figure: {
-            "median": _rounded(statistics.median(result[figure] for result in results)),
-            "lowest": _rounded(min(result[figure] for result in results)),
-            "highest": _rounded(max(result[figure] for result in results)),
-        }
-        for figure in results[0]
-    }
-
-
-def _rounded(value: float) -> float:
-    return round(value) if value >= 1000 else round(value, 3)
+    return summary(results)
 
 
 if __name__ == "__main__":

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
+import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import redis
 
+import tasks_app
 from tasks_app.domain.config import Config
+from tasks_app.domain.errors import DtqError
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import Submission, parse_submission
 from tasks_app.store.commands import Commands
 from tasks_app.store.connections import connect
+from tasks_app.store.keys import Keys
 from tasks_app.store.queries import Queries
 from tests.support.server import PrivateServer
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.005
+
+Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,7 @@ class Stage:
     client: redis.Redis
     commands: Commands
     queries: Queries
+    keys: Keys
 
     def submission(self, **fields: Any) -> Submission:
         """A valid submission of a ``noop`` unless told otherwise."""
@@ -43,9 +55,15 @@ class Stage:
 
     def submit(self, count: int, **fields: Any) -> None:
         """Put ``count`` equal tasks into the queue, 500 a call."""
-        one = self.submission(**fields)
-        for first in range(0, count, 500):
-            self.commands.submit_many([one] * min(500, count - first))
+        self.submit_all(itertools.repeat(self.submission(**fields), count))
+
+    def submit_all(self, submissions: Iterable[Submission]) -> None:
+        """Put these into their queues, 500 a call; every one must be accepted."""
+        rest = iter(submissions)
+        while batch := list(itertools.islice(rest, 500)):
+            refused = [answer for answer in self.commands.submit_many(batch) if isinstance(answer, DtqError)]
+            if refused:
+                raise refused[0]
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float = 120) -> None:
         """Look every few milliseconds until ``condition`` holds."""
@@ -57,20 +75,49 @@ class Stage:
 
     def succeeded(self) -> int:
         """How many tasks have succeeded."""
-        return self.queries.counts()[TaskStatus.SUCCEEDED]
+        return self.having(TaskStatus.SUCCEEDED)
+
+    def having(self, *statuses: TaskStatus) -> int:
+        """How many tasks are in these statuses, running left out; by a command that the product never sends."""
+        pipe = self.client.pipeline(transaction=False)
+        for status in statuses:
+            pipe.zcount(self.keys.index(status), "-inf", "+inf")
+        return sum(pipe.execute())
 
     @contextmanager
     def workers(self, processes: int = 1, concurrency: int = 200, **env: str) -> Iterator[list[int]]:
         """Run that many ``runworker`` processes, ready when they have sent a heartbeat; yields their pids."""
-        command = [sys.executable, "manage.py", "runworker", "--concurrency", str(concurrency)]
+        commands = [["runworker", "--concurrency", str(concurrency)]] * processes
+        with self.processes(commands, env) as pids:
+            self.wait_for(lambda: self.client.zcard(self.keys.workers) == processes)
+            yield pids
+
+    @contextmanager
+    def web(self, processes: int, **env: str) -> Iterator[int]:
+        """Serve the site on loopback with that many web processes; yields the port. Open mode, no worker."""
+        port = free_port()
+        with tempfile.TemporaryDirectory(prefix="dtq-") as folder:
+            settings = {"DTQ_DATA_DIR": folder, **env}
+            migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+            subprocess.run(migrate, cwd=ROOT, env=self._environment(settings), check=True)
+            with self.processes([["runweb", "--port", str(port), "--processes", str(processes)]], settings):
+                self.wait_for(lambda: _answers(f"http://127.0.0.1:{port}/health"))
+                yield port
+
+    @contextmanager
+    def processes(self, commands: list[list[str]], env: dict[str, str]) -> Iterator[list[int]]:
+        """Run those commands of ``manage.py``; yields their pids and ends them."""
         started = [
             subprocess.Popen(
-                command, cwd=ROOT, env=self._environment(env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                [sys.executable, "manage.py", *command],
+                cwd=ROOT,
+                env=self._environment(env),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
-            for _ in range(processes)
+            for command in commands
         ]
         try:
-            self.wait_for(lambda: self.client.zcard("dtq:workers") == processes)
             yield [process.pid for process in started]
         finally:
             for process in started:
@@ -79,14 +126,30 @@ class Stage:
                 process.wait(30)
 
     def _environment(self, extra: dict[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("DTQ_")}
         return {
-            **os.environ,
+            **kept,
             "DTQ_REDIS_URL": self.url,
             "DTQ_MAX_QUEUE_DEPTH": str(self.config.max_queue_depth),
             "DTQ_TASK_MODULES": "tests.benchmarks.handlers",
             "DTQ_LOG_LEVEL": "WARNING",
             **extra,
         }
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own http
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
 
 
 @contextmanager
@@ -96,8 +159,8 @@ def stage() -> Iterator[Stage]:
     server.start()
     try:
         config = Config(redis_url=server.url, max_queue_depth=10_000_000)
-        client = connect(server.url)
-        yield Stage(server.url, config, client, Commands(client, config), Queries(client, config))
+        client, keys = connect(server.url), Keys(config.key_prefix)
+        yield Stage(server.url, config, client, Commands(client, config), Queries(client, config), keys)
         client.close()
     finally:
         server.close()
@@ -121,7 +184,7 @@ def counting(client: redis.Redis) -> Iterator[Spent]:
     yield spent
     stats = client.info("commandstats")
     calls = {name.removeprefix("cmdstat_"): int(stat["calls"]) for name, stat in stats.items()}
-    asked_by_us = {"info", "config|resetstat", "zcard", "hget", "client|setinfo"}
+    asked_by_us = {"info", "config|resetstat", "zcount", "client|setinfo"}
     spent.commands = sum(n for name, n in calls.items() if name not in asked_by_us and not name.startswith("eval"))
     spent.calls = sum(n for name, n in calls.items() if name.startswith("eval") or name == "blpop")
     spent.cpu_s = _cpu(client) - before_cpu
@@ -132,10 +195,26 @@ def _cpu(client: redis.Redis) -> float:
     return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
 
+def memory(client: redis.Redis) -> int:
+    """Bytes that the server's data takes."""
+    return int(client.info("memory")["used_memory"])
+
+
+def process_rss_mb(pid: int) -> float:
+    """Resident memory of a process in MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def process_cpu_s(pid: int) -> float:
     """CPU seconds a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.processor())
 
 
 def machine(client: redis.Redis) -> dict[str, Any]:
@@ -143,7 +222,12 @@ def machine(client: redis.Redis) -> dict[str, Any]:
     info = client.info("server")
     return {
         "cores": os.cpu_count(),
+        "processor": _processor(),
+        "load": round(os.getloadavg()[0], 2),
+        "dtq": tasks_app.__version__,
         "python": platform.python_version(),
+        "redis-py": redis.__version__,
+        "uvloop": version("uvloop"),
         "server": f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}",
         "system": platform.platform(),
     }
