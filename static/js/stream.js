@@ -4,6 +4,7 @@
   const root = document.getElementById("live");
   const FIRST_RETRY_MS = 2000;
   const LAST_RETRY_MS = 60000;
+  const SILENT_MS = 25000; // two beats and a half: a stream that says nothing for so long is dead, whatever it claims
   const state = { up: false };
   dtq.stream = state;
   if (!root || !document.querySelector("[data-fragment]")) return;
@@ -15,8 +16,10 @@
   let release = null;
   let retry = 0;
   let retryMs = FIRST_RETRY_MS;
+  let heardAt = 0;
 
   function hear(kind, detail) {
+    heardAt = Date.now();
     if (kind === "changed") dtq.changed(detail.topics || ["*"]);
     if (kind === "resync") dtq.changed(["*"]);
     if (kind === "down") state.up = false;
@@ -78,6 +81,12 @@
     retry = setTimeout(open, retryMs * (0.7 + Math.random() * 0.6));
     retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
   }
+
+  setInterval(() => {
+    if (!state.up || document.hidden || Date.now() - heardAt < SILENT_MS) return;
+    if (element) again();
+    else state.up = false; // another tab's stream: poll until it is heard again
+  }, 5000);
 
   function lead() {
     if (document.hidden || waiting) return;

@@ -81,6 +81,26 @@ async def test_without_a_stream_the_page_is_polled(site: Site, browser: Browser,
     await context.close()
 
 
+async def test_the_stamp_turns_amber_after_two_missed_updates_and_then_red(
+    site: Site, browser: Browser, stage: Stage
+) -> None:
+    stage.submit()
+    context = await new_context(browser)
+    tab = await open_tab(context, site.root)
+    await tab.page.route("**/events", lambda route: route.fulfill(status=404))
+    await tab.go("/tasks/")
+    await tab.live()
+    await tab.page.route("**/*fragment=*", lambda route: None)  # a server that never answers
+    stamp = tab.page.locator("#stamp")
+    await expect(stamp).to_have_attribute("data-state", "late", timeout=25_000)
+    await expect(stamp).to_contain_text("late, as of")
+    await expect(stamp).to_have_attribute("data-state", "down", timeout=25_000)
+    await expect(tab.page.locator("[data-bulk=cancel]")).to_be_disabled()
+    await tab.page.unroute("**/*fragment=*")
+    await expect(stamp).to_have_attribute("data-state", "live", timeout=25_000)
+    await context.close()
+
+
 async def test_on_a_slow_server_one_request_is_in_flight(site: Site, browser: Browser, stage: Stage) -> None:
     for _ in range(5):
         stage.submit()
