@@ -60,6 +60,7 @@ async def test_a_claim_of_the_scheduler_is_taken_back(stage: Stage) -> None:
     await stage.lead()
     due = await stage.schedule.claim_due("t1", 10)
     stage.commands.cancel(task_id, ACTOR)
+    assert stage.client.zscore(stage.keys.claimed, task_id) is None
     assert await stage.schedule.requeue_claimed("t1", due.ids) == 0
     assert stage.status(task_id) == "cancelled"
 

@@ -202,6 +202,13 @@ class TestAbsorption:
         assert [(task.id, task.attempt) for task in reply.tasks] == [(task_id, 2)]
         assert reply.absorbed == [Absorbed(task_id, "default", "duplicate")]
 
+    async def test_its_own_entry_with_another_attempt_until_the_sweep_writes_it_anew(self, stage: Stage) -> None:
+        task_id = stage.submit()
+        stage.client.hset(stage.keys.task(task_id), "attempt", 2)
+        assert await stage.claim() == ClaimReply([], [Absorbed(task_id, "default", "duplicate")])
+        await stage.sweep()
+        assert [(task.id, task.attempt) for task in (await stage.claim()).tasks] == [(task_id, 2)]
+
     async def test_absorbing_a_cancelled_one_forgets_the_reminder(self, stage: Stage) -> None:
         task_id = await stage.task(TaskStatus.CANCELLED)
         assert stage.client.sismember(stage.keys.cancelled, task_id)

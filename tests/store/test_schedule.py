@@ -128,6 +128,18 @@ async def test_a_claim_is_requeued_once(stage: Stage) -> None:
     assert len(stage.entries()) == 1
 
 
+async def test_a_claim_that_went_back_is_not_requeued_early(stage: Stage) -> None:
+    task_id = await stage.task(TaskStatus.RETRYING)
+    stage.make_due(task_id)
+    await stage.lead()
+    due = await stage.schedule.claim_due(TOKEN, 10)
+    stage.client.zadd(stage.keys.claimed, {task_id: 1})
+    await stage.schedule.return_claims(TOKEN)
+    before = dump(stage.client)
+    assert await stage.schedule.requeue_claimed(TOKEN, due.ids) == 0
+    assert dump(stage.client) == before
+
+
 async def test_two_leaders_requeue_once(stage: Stage) -> None:
     ids = [await stage.task(TaskStatus.PENDING) for _ in range(3)]
     for task_id in ids:
