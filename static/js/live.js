@@ -5,6 +5,8 @@
   const BEAT_MS = 10000; // the server sends a beat this often; two missed ones are late
   const GAP_MS = 500; // between two refreshes; grows under a storm of changes, as nobody reads two screens a second
   const LONGEST_GAP_MS = 2000;
+  const SHARE = 40; // a tab takes at most a fortieth of a server thread: a slow server is asked less often
+  const PATIENCE_MS = 5000;
 
   const source = document.getElementById("live");
   const stamp = document.getElementById("stamp");
@@ -15,6 +17,7 @@
   let lastGood = Date.now();
   let failure = "";
   let gap = GAP_MS;
+  let tookMs = 0;
 
   const fragments = () => [...document.querySelectorAll("[data-fragment]")].filter((node) => node.dataset.topics);
   if (!source || !document.querySelector("[data-fragment]")) return;
@@ -72,7 +75,8 @@
 
   function soon(wait) {
     clearTimeout(timer);
-    timer = setTimeout(() => flush(), Math.max(wait, lastRequest + gap - Date.now()));
+    const rest = Math.max(gap, Math.min(SHARE * tookMs, PATIENCE_MS));
+    timer = setTimeout(() => flush(), Math.max(wait, lastRequest + rest - Date.now()));
   }
 
   // force: the operator has just acted, so their own change shows even in a held list.
@@ -97,6 +101,7 @@
       await htmx.ajax("GET", url.href, { source, target: source, swap: "none" });
     } finally {
       inFlight = false;
+      tookMs = Date.now() - lastRequest;
       if (due.size) soon(failure ? POLL_MS : 0);
     }
   }

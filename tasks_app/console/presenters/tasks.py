@@ -67,6 +67,7 @@ class Row:
 def buttons(task: Task | UnreadableTask, *, operator: bool) -> list[Button]:
     """All four actions in their fixed order, each with the reason why it cannot be pressed, if so."""
     found = []
+    url = reverse("console:task", args=[task.id])
     for action, look in ACTION_LOOKS.items():
         if not operator:
             reason = "Viewers cannot act"
@@ -76,13 +77,9 @@ def buttons(task: Task | UnreadableTask, *, operator: bool) -> list[Button]:
             reason = "Already cancelling: its worker was told"
         else:
             reason = "" if allows(task.status, action) else look.where
-        found.append(Button(action, look, action_url(task.id, action), reason))
+        # Actions are paths below the task's page; four look-ups a row would be most of a list's cost.
+        found.append(Button(action, look, f"{url}{action}/", reason))
     return found
-
-
-def action_url(task_id: str, action: Action) -> str:
-    """Where the form of an action posts to."""
-    return reverse(f"console:task-{action}", args=[task_id])
 
 
 def row(task: Task | UnreadableTask, *, operator: bool, here: bool = True) -> Row:
