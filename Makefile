@@ -24,7 +24,7 @@ test: setup ## all tests on a real server, then store and API on fakeredis
 	$(BIN)/python -m pytest $(or $(ARGS),$(COVERED))
 	$(BIN)/python -m pytest --redis=fake tests/store tests/api $(ARGS)
 
-check: setup ## lint, format, types, layers, generated documents, Django's checks
+check: setup ## lint, format, types, layers, documents, Django's checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
