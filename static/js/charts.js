@@ -51,7 +51,12 @@
           stroke: color(`--chart-${line.swatch}`),
           width: 1.6,
           spanGaps: false,
-          points: { show: lonely(line.values), size: 5, fill: color(`--chart-${line.swatch}`) },
+          points: {
+            show: true,
+            size: 5,
+            fill: color(`--chart-${line.swatch}`),
+            filter: (plot, series) => lonely(plot.data[series]),
+          },
           value: (plot, value) => (value == null ? "—" : label(value)),
         })),
       ],
@@ -61,7 +66,7 @@
 
   // A value between two gaps has no line to either side; only a dot shows it.
   function lonely(values) {
-    return values.some((value, i) => value != null && values[i - 1] == null && values[i + 1] == null);
+    return [...values.keys()].filter((i) => values[i] != null && values[i - 1] == null && values[i + 1] == null);
   }
 
   function clock(at, times) {

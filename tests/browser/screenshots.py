@@ -102,7 +102,7 @@ def _make_up_an_hour(client: redis.Redis) -> None:
     seconds, _ = client.time()
     newest = int(seconds) // 60
     rng = random.Random(7)
-    for age in range(1, 61):
+    for age in range(61):
         wave = 1 + math.sin((60 - age) / 9)
         done = round(220 + 90 * wave + rng.uniform(-25, 25))
         failed = round(4 + 3 * wave * rng.random())
