@@ -21,7 +21,8 @@ SETTINGS_TAG = "dtq"
 SERVER_TAG = "dtq_server"
 """Checks that ask the Redis server."""
 
-OLDEST_REDIS = (6, 2)
+OLDEST_REDIS = "6.2"
+"""Valkey, whose first version is newer, counts on from there."""
 
 
 def register() -> None:
@@ -81,10 +82,10 @@ def check_server(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
 def judge(server: ServerInfo) -> list[CheckMessage]:
     """What is to be said about a server that answers."""
     found: list[CheckMessage] = []
-    if server.product == "redis" and _version(server.version) < OLDEST_REDIS:
+    if is_too_old(server):
         found.append(
             checks.Error(
-                f"Redis {server.version} is too old: the queue needs {'.'.join(map(str, OLDEST_REDIS))} or newer.",
+                f"{server.product} {server.version} is too old: the queue needs {OLDEST_REDIS} or newer.",
                 hint="Upgrade it, or use Valkey.",
                 id="dtq.E003",
             )
@@ -108,6 +109,11 @@ def judge(server: ServerInfo) -> list[CheckMessage]:
             )
         )
     return found
+
+
+def is_too_old(server: ServerInfo) -> bool:
+    """True when the server lacks commands that the queue needs."""
+    return _version(server.version) < _version(OLDEST_REDIS)
 
 
 def _version(text: str) -> tuple[int, ...]:

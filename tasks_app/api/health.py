@@ -11,9 +11,8 @@ from django.views.decorators.http import require_safe
 
 from tasks_app import runtime
 from tasks_app.api.representation import encode
+from tasks_app.checks import OLDEST_REDIS, is_too_old
 from tasks_app.domain.errors import StoreUnavailable
-
-OLDEST_SERVER = (6, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +70,7 @@ def _writable() -> tuple[bool, str]:
 
 def _version() -> tuple[bool, str]:
     server = runtime.queries().server()
-    found = tuple(int(part) for part in server.version.split(".")[:2] if part.isdigit())
-    oldest = ".".join(map(str, OLDEST_SERVER))
-    return found >= OLDEST_SERVER, f"{server.product} {server.version}, at least {oldest} is needed"
+    return not is_too_old(server), f"{server.product} {server.version}, at least {OLDEST_REDIS} is needed"
 
 
 def _json(body: dict[str, object], status: int) -> HttpResponse:

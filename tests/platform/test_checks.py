@@ -14,7 +14,7 @@ from tasks_app.domain.snapshot import ServerInfo
 from tasks_app.handlers.registry import Registry
 
 GOOD = ServerInfo(
-    product="redis",
+    product="Redis",
     version="6.2.14",
     used_memory=1,
     max_memory=0,
@@ -125,7 +125,7 @@ def test_a_real_server_with_both_faults(env: SetEnv, make_server: Callable[..., 
         ({"version": "6.0.16"}, ["dtq.E003"]),
         ({"version": "7.0.15"}, []),
         ({"version": "10.0.0"}, []),
-        ({"product": "valkey", "version": "7.2.5"}, []),
+        ({"product": "Valkey", "version": "7.2.5"}, []),
         ({"eviction_policy": "volatile-ttl"}, ["dtq.W002"]),
         ({"aof": False, "snapshots": True}, ["dtq.W003"]),
         ({"aof": False, "eviction_policy": "allkeys-lru"}, ["dtq.W002", "dtq.W003"]),
