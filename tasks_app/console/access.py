@@ -36,7 +36,7 @@ def actor_of(request: HttpRequest) -> Actor:
     return Actor(
         name=name,
         source=request.META.get("REMOTE_ADDR", ""),
-        request_id=request.headers.get("X-Request-ID", "")[:64],
+        request_id=getattr(request, "request_id", ""),  # set by the outermost middleware, which also logs it
     )
 
 

@@ -29,7 +29,7 @@ STATUS_OF: dict[type[DtqError], int] = {
     CancelRequested: 409,
     WrongStatus: 409,
     IdempotencyConflict: 409,
-    UnreadableRecord: 422,
+    UnreadableRecord: 409,
     ValidationError: 400,
     InvalidCursor: 400,
     StoreUnavailable: 503,
@@ -38,13 +38,13 @@ STATUS_OF: dict[type[DtqError], int] = {
 _HEADINGS = {
     400: "That address does not make sense",
     404: "Not here",
-    422: "Unreadable record",
+    409: "Unreadable record",
     503: "Redis does not answer",
 }
 _ADVICE = {
     400: "The page's address has a cursor or filter this server did not make.",
     404: "It was never here, or retention or a discard has removed it.",
-    422: "The record in Redis does not decode. It can be discarded.",
+    409: "The record in Redis does not decode. It can be discarded.",
     503: "Nothing was lost: workers and this page go on by themselves when it is back.",
 }
 

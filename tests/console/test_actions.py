@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from django.test import Client
 
+from tasks_app.api.errors import HTTP_STATUS
+from tasks_app.console.replies import STATUS_OF
 from tasks_app.domain.status import TaskStatus
 from tests.support.builders import ACTOR
 
 if TYPE_CHECKING:
+    from tasks_app.store.queries import Queries
     from tests.console.conftest import Configure
     from tests.support.stage import Stage
 
@@ -46,6 +49,15 @@ def test_without_htmx_an_action_leads_back_with_a_message(browser: Client, stage
     assert "cancelled." in answer.text
     elsewhere = browser.post(f"/tasks/{task_id}/cancel/", headers={"referer": "https://evil.example/"})
     assert elsewhere["Location"] == "/"
+
+
+def test_an_error_has_the_status_that_the_api_gives_it() -> None:
+    assert {kind: HTTP_STATUS[kind.code] for kind in STATUS_OF} == STATUS_OF
+
+
+def test_the_audit_has_the_id_that_the_answer_has(htmx: Client, stage: Stage, queries: Queries) -> None:
+    answer = htmx.post(f"/tasks/{stage.submit()}/cancel/", headers={"X-Request-ID": "made up"})
+    assert [entry.request_id for entry in queries.audit().items] == [answer["X-Request-ID"]]
 
 
 async def test_bulk_reports_done_skipped_and_why(htmx: Client, stage: Stage) -> None:
