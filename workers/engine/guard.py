@@ -96,10 +96,11 @@ class LeaseGuard:
         self._send(word + "\n".join(f"{task_id} {attempt} {kind}" for task_id, attempt, kind in tasks).encode())
 
     def _send(self, message: bytes) -> None:
-        if self._socket is None:
+        line = self._socket  # looked up once: the keeper's thread may hang up meanwhile
+        if line is None:
             return
         try:
-            self._socket.send(message)
+            line.send(message)
         except BlockingIOError:
             return  # it is behind; the next full list, a second from now, makes up for it
         except OSError:
