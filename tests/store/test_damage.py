@@ -12,9 +12,13 @@ from tasks_app.domain.errors import DtqError, NotFound, UnreadableRecord
 from tasks_app.domain.snapshot import TaskFilter
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import UnreadableTask
+from tasks_app.store.leases import Note
+from tasks_app.store.presence import Presence
 from tasks_app.store.queries import Queries
 from tests.support.builders import ACTOR, make_config
-from tests.support.stage import OTHER_WORKER, Stage
+from tests.support.stage import OTHER_WORKER, WORKER, Stage
+
+KEYED = "dtq:index:idempotency"
 
 Break = Callable[[Any, str], object]
 
@@ -218,6 +222,31 @@ class TestWrongKinds:
         assert [a.reason for a in reply.absorbed] == ["unreadable"]
         stage.commands.discard(bad, ACTOR)
         assert {row.id for row in queries.tasks(TaskFilter()).items} == {good}
+
+
+    async def test_it_costs_the_worker_no_other_task(self, stage: Stage, config: Config, damaged: set[str]) -> None:
+        good, bad = await stage.running(), await stage.running()
+        self.put_text(stage, bad.id, damaged)
+        running = [(good.id, good.attempt), (bad.id, bad.attempt)]
+        await stage.leases.note(WORKER, [Note(bad.id, bad.attempt, 0.5), Note(good.id, good.attempt, 0.5)])
+        assert stage.record(good.id)["progress"] == "0.5"
+        assert Presence(stage.client, config).renew(WORKER, running).lost == [bad.id]
+        assert await stage.leases.give_back(WORKER, running) == 1
+        await stage.leases.reclaim(OTHER_WORKER, (), 5)
+
+    async def test_it_frees_its_key_and_stops_no_sweep(self, stage: Stage, damaged: set[str]) -> None:
+        bad = stage.submit(idempotency_key="k")
+        self.put_text(stage, bad, damaged)
+        stage.client.zadd(KEYED, {bad: 1})
+        await stage.sweep()
+        assert stage.client.zscore(KEYED, bad) is None
+        assert stage.submit(idempotency_key="k") != bad
+        await stage.claim()
+
+    def put_text(self, stage: Stage, task_id: str, damaged: set[str]) -> None:
+        stage.client.delete(stage.keys.task(task_id))
+        stage.client.set(stage.keys.task(task_id), "text")
+        damaged.add(task_id)
 
 
 @pytest.mark.parametrize("metadata", ["[]", "7", '"x"', "null"])

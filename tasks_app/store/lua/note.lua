@@ -1,11 +1,11 @@
 -- Progress and log lines of running attempts; those of a lost attempt are dropped.
 -- ARGV: worker, then per note: id, attempt, progress, text ('' leaves either), number of lines, lines...
---#include clock
+--#include clock record
 local worker = ARGV[1]
 local at = 2
 while at <= #ARGV do
   local id, attempt, progress, text, lines = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], tonumber(ARGV[at + 4])
-  local v = redis.call('HMGET', TASK .. id, 'status', 'attempt', 'worker_id', 'queue', 'task_type')
+  local v = fields_of(id, 'status', 'attempt', 'worker_id', 'queue', 'task_type')
   if v[1] == 'running' and v[2] == attempt and v[3] == worker then
     if progress ~= '' then
       redis.call('HSET', TASK .. id, 'progress', progress, 'progress_note', text)

@@ -1,12 +1,11 @@
 -- Extends the leases of running tasks, never past a task's own timeout plus a grace.
 -- ARGV: worker, then id and attempt per task. Replies {lost ids, ids whose cancel was asked for}.
---#include clock unhindered index
+--#include clock unhindered index record
 local worker = ARGV[1]
 local lost, cancel, leases = {}, {}, {}
 for i = 2, #ARGV, 2 do
   local id = ARGV[i]
-  local v = redis.call('HMGET', TASK .. id, 'status', 'attempt', 'worker_id', 'cancel_requested', 'started_at', 'timeout_ms',
-    'given_back')
+  local v = fields_of(id, 'status', 'attempt', 'worker_id', 'cancel_requested', 'started_at', 'timeout_ms', 'given_back')
   if v[1] ~= 'running' or v[2] ~= ARGV[i + 1] or v[3] ~= worker then
     lost[#lost + 1] = id
   else

@@ -17,7 +17,7 @@ if task.key then
   local ok, holder = pcall(cjson.decode, redis.call('GET', name) or '')
   local held = ok and type(holder) == 'table' and holder.task_id
   if held and held ~= id then
-    local status = redis.call('HGET', TASK .. held, 'status')
+    local status = fields_of(held, 'status')[1]
     if status and not TERMINAL[status] then
       return { 'IDEMPOTENCY_CONFLICT', held }
     end

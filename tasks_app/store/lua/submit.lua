@@ -32,7 +32,7 @@ local function holder_of(name)
   local text = redis.call('GET', name)
   local ok, holder = pcall(cjson.decode, text or '')
   if ok and type(holder) == 'table' and holder.task_id then
-    return holder, redis.call('HGET', TASK .. holder.task_id, 'status')
+    return holder, fields_of(holder.task_id, 'status')[1]
   end
   return nil
 end

@@ -1,11 +1,13 @@
 -- Reads what scripts need to know of a task. A missing record has no status; one that was damaged has a status or
 -- numbers that make no sense, or is no hash at all, and `readable` says so. Further fields come back in `task.more`.
+local function fields_of(id, ...)
+  local v = redis.pcall('HMGET', TASK .. id, ...)
+  return v.err and {} or v
+end
+
 local function read(id, ...)
-  local v = redis.pcall('HMGET', TASK .. id, 'status', 'attempt', 'max_attempts', 'worker_id', 'queue', 'task_type',
-    'priority', 'entry', 'idempotency_key', 'cancel_requested', 'started_at', 'enqueued_at', 'expires_at', 'side', ...)
-  if v.err then
-    v = {}
-  end
+  local v = fields_of(id, 'status', 'attempt', 'max_attempts', 'worker_id', 'queue', 'task_type', 'priority', 'entry',
+    'idempotency_key', 'cancel_requested', 'started_at', 'enqueued_at', 'expires_at', 'side', ...)
   local task = {
     id = id,
     status = v[1],
