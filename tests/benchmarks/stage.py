@@ -99,7 +99,7 @@ class Stage:
         with tempfile.TemporaryDirectory(prefix="dtq-") as folder:
             settings = {"DTQ_DATA_DIR": folder, **env}
             migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-            subprocess.run(migrate, cwd=ROOT, env=self._environment(settings), check=True)
+            subprocess.run(migrate, cwd=ROOT, env=self._environment(settings), check=True, capture_output=True)
             with self.processes([["runweb", "--port", str(port), "--processes", str(processes)]], settings):
                 self.wait_for(lambda: _answers(f"http://127.0.0.1:{port}/health"))
                 yield port
