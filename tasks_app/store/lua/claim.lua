@@ -1,7 +1,7 @@
 -- Takes up to `limit` tasks from the lanes of the given queues (none: every queue), queue by queue in order, p9 first,
 -- and marks them running. Entries that must not run are absorbed.
 -- ARGV: worker, limit, turn, queues... Replies {claimed tasks, absorbed entries}.
---#include clock unhindered transition index record terminal stats event enqueue ack retention attempts deadletter scheduled damaged commit
+--#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged commit
 local worker, free, turn = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local reads_left = free + 500 -- absorbing is bounded too
 local taken, absorbed, leases, uncancelled = {}, {}, {}, {}

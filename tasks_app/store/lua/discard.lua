@@ -1,6 +1,6 @@
 -- Removes the records of dead-lettered, failed or damaged tasks and everything that belongs to them.
 -- ARGV: actor, address, request id, audit target or '' for one entry a task, ids... Replies per id {word, status}.
---#include clock transition index record terminal stats event enqueue ack retention attempts deadletter scheduled damaged audit commit
+--#include clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged audit commit
 local target = ARGV[4]
 local replies, done = {}, 0
 
@@ -21,9 +21,9 @@ local function discard(id)
   else
     dig_up(id, task.more[FIRST_EXTRA], task.more[FIRST_EXTRA + 1])
     if task.key then
-      local name = IDEMPOTENCY .. task.queue .. ':' .. task.key
-      local ok, holder = pcall(cjson.decode, redis.call('GET', name) or '')
-      if ok and type(holder) == 'table' and holder.task_id == id then
+      local name = key_name(task.queue, task.key)
+      local holder = holder_of(name)
+      if holder and holder.task_id == id then
         redis.call('DEL', name)
       end
     end

@@ -1,7 +1,7 @@
 -- Settles running tasks whose lease has run out: re-adopts up to `limit` of them for this worker, buries those whose
 -- attempts are used up, ends those whose cancel was asked for.
 -- ARGV: worker, limit, queues... (none: every queue). Replies {adopted tasks, settled ones}.
---#include clock unhindered transition index record terminal stats event enqueue ack retention attempts deadletter scheduled damaged commit
+--#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged commit
 local SCAN = 500
 local worker, free = ARGV[1], tonumber(ARGV[2])
 local mine, paused = nil, {}

@@ -1,7 +1,7 @@
 -- Brings a dead-lettered or failed task back: attempt 1, fresh budget and TTL clock, its old attempts kept.
 -- ARGV: actor, address, request id, id, the attempt the caller saw, its requeue count, new metadata, TTL in ms or ''.
 -- Replies {word, status}; CHANGED when the record is not what the caller saw.
---#include clock transition index record terminal stats event enqueue ack retention attempts deadletter audit commit
+--#include clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter audit commit
 local id = ARGV[4]
 local task = read(id, 'requeues', 'dlq_entry', 'fingerprint', 'key_fingerprint')
 if not task.readable then
@@ -13,17 +13,15 @@ elseif tostring(task.attempt) ~= ARGV[5] or (task.more[FIRST_EXTRA] or '0') ~= A
 end
 
 if task.key then
-  local name = IDEMPOTENCY .. task.queue .. ':' .. task.key
-  local ok, holder = pcall(cjson.decode, redis.call('GET', name) or '')
-  local held = ok and type(holder) == 'table' and holder.task_id
-  if held and held ~= id then
-    local status = fields_of(held, 'status')[1]
+  local name = key_name(task.queue, task.key)
+  local holder = holder_of(name)
+  if holder and holder.task_id ~= id then
+    local status = fields_of(holder.task_id, 'status')[1]
     if status and not TERMINAL[status] then
-      return { 'IDEMPOTENCY_CONFLICT', held }
+      return { 'IDEMPOTENCY_CONFLICT', holder.task_id }
     end
   end
-  redis.call('SET', name, cjson.encode({ task_id = id, state = 'processing', fingerprint = task.more[FIRST_EXTRA + 3] or '' }),
-    'PX', IDEM_TTL_MS)
+  hold(name, id, task.more[FIRST_EXTRA + 3] or '', IDEM_TTL_MS)
   redis.call('ZADD', KEYED, now + IDEM_TTL_MS, id)
 end
 dig_up(id, task.more[FIRST_EXTRA + 1], task.more[FIRST_EXTRA + 2])

@@ -1,6 +1,6 @@
 -- Sends scheduled tasks to their streams before they are due.
 -- ARGV: actor, address, request id, ids... Replies per id {word, status}.
---#include clock transition index record terminal stats event enqueue ack retention scheduled audit commit
+--#include clock transition index record idempotency terminal stats event enqueue ack retention scheduled audit commit
 local replies = {}
 
 local function run_now(id)

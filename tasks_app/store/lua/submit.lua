@@ -1,7 +1,7 @@
 -- Accepts tasks: record, index, stream or schedule entry, idempotency key and event together, or none of it.
 -- ARGV: WIDTH values per task (see commands.py). Replies per task {'ACCEPTED', id} or {refusal, task id or ''},
 -- after the moment of acceptance.
---#include clock transition index record terminal stats event enqueue ack retention commit
+--#include clock transition index record idempotency terminal stats event enqueue ack retention commit
 local WIDTH = 12
 local depths, known, due, keyed, replies = {}, {}, {}, {}, { now }
 
@@ -28,19 +28,11 @@ local function admit(queue)
   return known[queue]
 end
 
-local function holder_of(name)
-  local text = redis.call('GET', name)
-  local ok, holder = pcall(cjson.decode, text or '')
-  if ok and type(holder) == 'table' and holder.task_id then
-    return holder, fields_of(holder.task_id, 'status')[1]
-  end
-  return nil
-end
-
 local function refusal(queue, key, fingerprint)
   if key ~= '' then
-    local holder, status = holder_of(IDEMPOTENCY .. queue .. ':' .. key)
-    if holder and status then
+    local holder = holder_of(key_name(queue, key))
+    local status = holder and fields_of(holder.task_id, 'status')[1]
+    if status then
       if holder.fingerprint ~= fingerprint then
         return { 'IDEMPOTENCY_MISMATCH', holder.task_id }
       end
@@ -93,8 +85,7 @@ local function accept(sequence, random, task_type, queue, priority, max_attempts
     add('idempotency_key', key)
     add('key_fingerprint', fingerprint)
     local ttl_ms = IDEM_TTL_MS + math.max(0, due_at - now)
-    redis.call('SET', IDEMPOTENCY .. queue .. ':' .. key,
-      cjson.encode({ task_id = id, state = 'processing', fingerprint = fingerprint }), 'PX', ttl_ms)
+    hold(key_name(queue, key), id, fingerprint, ttl_ms)
     keyed[#keyed + 1] = now + ttl_ms
     keyed[#keyed + 1] = id
   end

@@ -1,7 +1,7 @@
 -- Repairs one queue: marks its lanes ready, gives queued tasks whose entry is gone a new one, forgets those whose record
 -- is gone, settles what is pending on consumers that are gone, and removes those. ARGV: token, queue, where the last look ended ('' from the start),
 -- limit. Replies where the next look begins ('' when the queue is done).
---#include lock leading clock unhindered transition index record terminal stats event enqueue ack retention commit
+--#include lock leading clock unhindered transition index record idempotency terminal stats event enqueue ack retention commit
 local queue, from, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- Queued tasks without an entry: somebody deleted or trimmed the stream.

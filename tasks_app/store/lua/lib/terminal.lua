@@ -1,15 +1,4 @@
 -- Ends a task: the move, the record's time to live, and the idempotency key's state.
-local function set_key_state(task, state)
-  local name = IDEMPOTENCY .. task.queue .. ':' .. task.key
-  local text = redis.call('GET', name)
-  local ok, holder = pcall(cjson.decode, text or '')
-  if ok and type(holder) == 'table' and holder.task_id == task.id then
-    holder.state = state
-    redis.call('SET', name, cjson.encode(holder), 'PX', IDEM_TTL_MS)
-  end
-  redis.call('ZREM', KEYED, task.id)
-end
-
 local function keep_side_keys(task, ms)
   if task.side then
     redis.call('PEXPIRE', ATTEMPTS .. task.id, ms)
