@@ -23,7 +23,6 @@ TICK_S = 0.5
 FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 5.0
 HEALTHY_AFTER_S = 5.0
-_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # After a second signal a process may still give back what it holds; that takes a moment, not a drain.
 IMPATIENT_S = 5.0
 
@@ -172,9 +171,9 @@ def _signals() -> Iterator[_Signals]:
         waker.setblocking(False)
         signals = _Signals(wake)
         previous_fd = signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-        # A closed terminal stops it like Ctrl-C, but not where somebody has asked for the opposite (nohup).
-        asked = [number for number in _STOP if signal.getsignal(number) is not signal.SIG_IGN]
-        previous = {number: signal.signal(number, signals.note) for number in asked}
+        previous = {number: signal.signal(number, signals.note) for number in (signal.SIGINT, signal.SIGTERM)}
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it, for who wants it to stay up
+            previous[signal.SIGHUP] = signal.signal(signal.SIGHUP, signals.note)
         previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)  # only to be woken
         try:
             yield signals

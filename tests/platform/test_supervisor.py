@@ -47,11 +47,15 @@ Supervisor([[child("web", "yes")], [child("worker1", obeys), child("worker2", ob
 class Running:
     """A supervisor in a process of its own, over one web and two workers."""
 
-    def __init__(self, folder: Path, obeys: str) -> None:
+    def __init__(self, folder: Path, obeys: str, hup: signal.Handlers) -> None:
         self.log = folder / "log"
         (folder / "log.py").write_text(CHILD)
         self.log.touch()
-        self.process = subprocess.Popen([sys.executable, "-c", PARENT, str(self.log), obeys], cwd=PROJECT)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PARENT, str(self.log), obeys],
+            cwd=PROJECT,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, hup),
+        )
         until(lambda: self.words("up") == {"web", "worker1", "worker2"}, what="three children")
 
     @property
@@ -80,11 +84,11 @@ def exists(pid: int) -> bool:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[[str], Running]]:
+def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     started: list[Running] = []
 
-    def start_one(obeys: str = "yes") -> Running:
-        started.append(Running(tmp_path, obeys))
+    def start_one(obeys: str = "yes", hup: signal.Handlers = signal.SIG_DFL) -> Running:
+        started.append(Running(tmp_path, obeys, hup))
         return started[-1]
 
     yield start_one
@@ -107,6 +111,14 @@ def test_the_stages_stop_one_after_the_other(start: Start, number: signal.Signal
     assert said[:2] == [("web", "asked"), ("web", "ended")]
     assert sorted(said[2:]) == [(f"worker{n}", word) for n in (1, 2) for word in ("asked", "ended")]
     assert running.alive() == []
+
+
+def test_a_closed_terminal_is_ignored_where_somebody_asked_for_it(start: Start) -> None:
+    running = start(hup=signal.SIG_IGN)
+    running.send(signal.SIGHUP)
+    running.send(signal.SIGTERM)
+    assert running.process.wait(20) == 0
+    assert len([1 for _, word, _ in running.lines if word == "asked"]) == 3
 
 
 def test_a_killed_child_is_started_again(start: Start) -> None:

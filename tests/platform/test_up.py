@@ -31,6 +31,14 @@ def free_port() -> int:
         return port
 
 
+def runs(process: psutil.Process) -> bool:
+    """False for what has ended, also while nobody has fetched its exit status yet."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 class Up:
     """One ``manage.py up`` on a data directory of its own."""
 
@@ -101,7 +109,7 @@ class Up:
         assert self.process.wait(PLENTY_S) == 0, self.text
 
     def left_behind(self) -> list[psutil.Process]:
-        return [process for process in self.seen.values() if process.is_running()]
+        return [process for process in self.seen.values() if runs(process)]
 
 
 @pytest.fixture
