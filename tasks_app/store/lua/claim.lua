@@ -1,7 +1,7 @@
 -- Takes up to `limit` tasks from the lanes of the given queues (none: every queue), queue by queue in order, p9 first,
 -- and marks them running. Entries that must not run are absorbed.
 -- ARGV: worker, limit, turn, queues... Replies {claimed tasks, absorbed entries}.
---#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged commit
+--#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
 local worker, free, turn = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local reads_left = free + 500 -- absorbing is bounded too
 local taken, absorbed, leases, uncancelled = {}, {}, {}, {}
@@ -77,15 +77,13 @@ local function take(lane, queue, entry, fields)
   end
   local group = transition(task, 'running', 'worker_id', worker, 'started_at', now)
   if task.attempt > 1 then
-    redis.call('HDEL', TASK .. id, 'error_class', 'error_message', 'traceback', 'given_back', 'progress',
-      'progress_note')
+    forget_attempt(id)
   end
   observe(group.waits, now - (task.enqueued_at or now))
   leases[#leases + 1] = now + LEASE_MS
   leases[#leases + 1] = id
   free = free - 1
-  taken[#taken + 1] = { id, task.attempt, task.max_attempts, task.type, queue, task.priority,
-    task.more[FIRST_EXTRA] or '', task.more[FIRST_EXTRA + 1] or '', task.more[FIRST_EXTRA + 2] or '{}' }
+  taken[#taken + 1] = for_worker(task, unpack(task.more, FIRST_EXTRA, FIRST_EXTRA + 2))
 end
 
 local function drain(queue, lane)

@@ -1,7 +1,7 @@
 -- Settles running tasks whose lease has run out: re-adopts up to `limit` of them for this worker, buries those whose
 -- attempts are used up, ends those whose cancel was asked for.
 -- ARGV: worker, limit, queues... (none: every queue). Replies {adopted tasks, settled ones}.
---#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged commit
+--#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
 local SCAN = 500
 local worker, free = ARGV[1], tonumber(ARGV[2])
 local mine, paused = nil, {}
@@ -33,15 +33,14 @@ local function settle(task, group)
 end
 
 local function adopt(task)
-  local attempt, given_back = task.attempt, task.more[FIRST_EXTRA + 3]
-  record_attempt(task, given_back and 'given_back' or 'lost')
-  if given_back then
+  record_attempt(task, task.given_back and 'given_back' or 'lost')
+  if task.given_back then
     redis.call('HINCRBY', TASK .. task.id, 'give_backs', 1)
   else
-    attempt = attempt + 1
+    task.attempt = task.attempt + 1
   end
-  redis.call('HSET', TASK .. task.id, 'worker_id', worker, 'attempt', attempt, 'started_at', now)
-  redis.call('HDEL', TASK .. task.id, 'given_back', 'error_class', 'error_message', 'traceback', 'progress', 'progress_note')
+  redis.call('HSET', TASK .. task.id, 'worker_id', worker, 'attempt', task.attempt, 'started_at', now)
+  forget_attempt(task.id)
   local stream = STREAM .. task.queue .. ':p' .. task.priority
   local handed = redis.pcall('XCLAIM', stream, GROUP, worker, 0, task.entry or '0-0', 'FORCE', 'JUSTID')
   if handed.err then
@@ -50,12 +49,13 @@ local function adopt(task)
   end
   lease(task.id, now + LEASE_MS)
   free = free - 1
-  adopted[#adopted + 1] = { task.id, attempt, task.max_attempts, task.type, task.queue, task.priority,
-    task.more[FIRST_EXTRA] or '', task.more[FIRST_EXTRA + 1] or '', task.more[FIRST_EXTRA + 2] or '{}' }
+  -- Only now: payloads may be large, and most of what a full worker looks at is not for it.
+  adopted[#adopted + 1] = for_worker(task, unpack(fields_of(task.id, 'timeout_ms', 'payload', 'metadata')))
 end
 
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, SCAN)) do
-  local task = read(id, 'timeout_ms', 'payload', 'metadata', 'given_back')
+  local task = read(id, 'given_back')
+  task.given_back = task.more[FIRST_EXTRA]
   if not task.readable and is_recorded(id) then
     put_aside(task)
     settled[#settled + 1] = { id, task.queue or '', DAMAGED }
@@ -63,7 +63,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0,
     gone[#gone + 1] = id -- a lease without its running task guards nothing
   elseif task.cancel_requested then
     settle(task, ended(task, 'cancelled'))
-  elseif task.attempt >= task.max_attempts and not task.more[FIRST_EXTRA + 3] then
+  elseif task.attempt >= task.max_attempts and not task.given_back then
     local message = 'The worker was lost while it ran attempt ' .. task.attempt .. ' of ' .. task.max_attempts
     record_attempt(task, 'lost', 'WorkerLost', message)
     settle(task, bury(task, 'WorkerLost', message, ''))
