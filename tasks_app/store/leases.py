@@ -89,6 +89,7 @@ class Leases:
         # A connection gives up on a reply after its own timeout, so no blocking command may take as long.
         self._longest_wait_s = 0.8 * (client.connection_pool.connection_kwargs.get("socket_timeout") or 60.0)
         self._turn = itertools.count()
+        self._skip = 0
         self._names: tuple[str, ...] = ()
         self._names_at = float("-inf")
 
@@ -98,11 +99,15 @@ class Leases:
         ``queues`` are served strictly in order, each from p9 to p0. Without any, all queues are, starting at another
         one each time.
         """
-        return _reply(await self._scripts.run("claim", worker_id, limit, next(self._turn), *queues))
+        return _reply(*await self._scripts.run("claim", worker_id, limit, next(self._turn), *queues))
 
     async def reclaim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
-        """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end anyway."""
-        return _reply(await self._scripts.run("reclaim", worker_id, limit, *queues))
+        """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end anyway.
+
+        One call looks at a bounded number of leases; where none of them was for this worker, the next one goes on.
+        """
+        adopted, settled, self._skip = await self._scripts.run("reclaim", worker_id, limit, self._skip, *queues)
+        return _reply(adopted, settled)
 
     async def finish(self, worker_id: str, batch: Sequence[Finish]) -> list[str]:
         """Write the outcomes. Per item the status the task now has, or ``LEASE_LOST`` (nothing was written)."""
@@ -160,8 +165,7 @@ class Leases:
         return self._names
 
 
-def _reply(raw: Any) -> ClaimReply:
-    taken, absorbed = raw
+def _reply(taken: Any, absorbed: Any) -> ClaimReply:
     return ClaimReply(
         [
             Claimed(

@@ -223,7 +223,6 @@ class TestWrongKinds:
         stage.commands.discard(bad, ACTOR)
         assert {row.id for row in queries.tasks(TaskFilter()).items} == {good}
 
-
     async def test_it_costs_the_worker_no_other_task(self, stage: Stage, config: Config, damaged: set[str]) -> None:
         good, bad = await stage.running(), await stage.running()
         self.put_text(stage, bad.id, damaged)

@@ -10,7 +10,7 @@ from tasks_app.domain.status import TaskStatus
 from tasks_app.store.leases import Absorbed, ClaimReply
 from tasks_app.store.presence import Presence
 from tasks_app.store.queries import Queries
-from tests.support.builders import ACTOR, make_config
+from tests.support.builders import ACTOR, make_config, make_submission
 from tests.support.keyspace import dump, pending
 from tests.support.stage import OTHER_WORKER, WORKER, Stage
 
@@ -51,6 +51,16 @@ async def test_used_up_attempts_end_in_the_dead_letters(stage: Stage, queries: Q
     assert (letter.task_id, letter.error_class, letter.attempts) == (task.id, "WorkerLost", 2)
     assert letter.worker_id == OTHER_WORKER
     assert [(a.number, a.outcome) for a in queries.detail(task.id).attempts] == [(1, "lost"), (2, "lost")]
+
+
+async def test_leases_of_a_queue_without_workers_hide_nobody_elses(stage: Stage) -> None:
+    stage.commands.submit_many([make_submission(queue="orphaned") for _ in range(600)])
+    orphans = await stage.claim(queues=("orphaned",), limit=600)
+    ours = await stage.running(queue="ours")
+    stage.client.zadd(stage.keys.leases, {task.id: 1 for task in orphans.tasks} | {ours.id: 2})
+    assert not (await stage.leases.reclaim(OTHER_WORKER, ("ours",), 5)).tasks
+    assert [task.id for task in (await stage.leases.reclaim(OTHER_WORKER, ("ours",), 5)).tasks] == [ours.id]
+    assert len((await stage.leases.reclaim(OTHER_WORKER, (), 5)).tasks) == 5
 
 
 async def test_a_full_worker_still_buries(stage: Stage) -> None:

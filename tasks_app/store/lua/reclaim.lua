@@ -1,13 +1,14 @@
 -- Settles running tasks whose lease has run out: re-adopts up to `limit` of them for this worker, buries those whose
 -- attempts are used up, ends those whose cancel was asked for.
--- ARGV: worker, limit, queues... (none: every queue). Replies {adopted tasks, settled ones}.
+-- ARGV: worker, limit, how many expired leases to skip, queues... (none: every queue).
+-- Replies {adopted tasks, settled ones, how many to skip at the next look}.
 --#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
 local SCAN = 500
-local worker, free = ARGV[1], tonumber(ARGV[2])
+local worker, free, skip = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local mine, paused = nil, {}
-if ARGV[3] then
+if ARGV[4] then
   mine = {}
-  for i = 3, #ARGV do
+  for i = 4, #ARGV do
     mine[ARGV[i]] = true
   end
 end
@@ -53,7 +54,8 @@ local function adopt(task)
   adopted[#adopted + 1] = for_worker(task, unpack(fields_of(task.id, 'timeout_ms', 'payload', 'metadata')))
 end
 
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, SCAN)) do
+local ids = redis.call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', skip, SCAN)
+for _, id in ipairs(ids) do
   local task = read(id, 'given_back')
   task.given_back = task.more[FIRST_EXTRA]
   if not task.readable and is_recorded(id) then
@@ -76,4 +78,6 @@ end
 each_chunk(leases, function(...) redis.call('ZADD', LEASES, ...) end)
 each_chunk(gone, function(...) redis.call('ZREM', LEASES, ...) end)
 commit()
-return { adopted, settled }
+-- A page full of what this worker may not touch (its queue has no worker now) must not hide what stands behind it.
+local stuck = #ids == SCAN and #leases == 0 and #gone == 0 and #settled == 0
+return { adopted, settled, stuck and skip + SCAN or 0 }
