@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from typing import Any
+from functools import partial
 
-from tests.benchmarks.figures import summary
+from tests.benchmarks.figures import Figures, summary
+from tests.benchmarks.quiet import undisturbed
 from tests.benchmarks.scenarios import SCENARIOS
 from tests.benchmarks.stage import machine, stage
 
@@ -17,6 +17,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="scenario", help=", ".join(SCENARIOS))
     parser.add_argument("--runs", type=int, default=5, help="repetitions of each scenario (default: %(default)s)")
+    parser.add_argument("--spare", type=int, default=0, help="repeat that many runs of each that others disturbed")
+    parser.add_argument("--patience", type=float, default=0, help="seconds to wait before a run for an idle machine")
     options = parser.parse_args()
     unknown = set(options.scenarios) - set(SCENARIOS)
     if unknown:
@@ -24,16 +26,13 @@ def main() -> None:
     with stage() as first:
         print(json.dumps({"machine": machine(first.client), "runs": options.runs}))
     for name in options.scenarios or SCENARIOS:
-        print(json.dumps({"scenario": name, **_repeat(name, options.runs)}), flush=True)
+        results = undisturbed(partial(_once, name), runs=options.runs, spare=options.spare, patience_s=options.patience)
+        print(json.dumps({"scenario": name, **summary(results)}), flush=True)
 
 
-def _repeat(name: str, runs: int) -> dict[str, Any]:
-    results = []
-    for _ in range(runs):
-        with stage() as fresh:
-            results.append(SCENARIOS[name](fresh))
-        print(".", end="", file=sys.stderr, flush=True)
-    return summary(results)
+def _once(name: str) -> Figures:
+    with stage() as fresh:
+        return SCENARIOS[name](fresh)
 
 
 if __name__ == "__main__":

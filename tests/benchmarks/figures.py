@@ -6,8 +6,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+Figures = dict[str, float]
 
-def summary(results: Sequence[dict[str, float]]) -> dict[str, Any]:
+
+def summary(results: Sequence[Figures]) -> dict[str, Any]:
     """Per figure its median and its spread; a figure that a run does not have is left out of that run only."""
     names = {name: None for result in results for name in result}
     return {name: _summary([result[name] for result in results if name in result]) for name in names}

@@ -35,8 +35,6 @@ from tests.support.server import PrivateServer
 ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.005
 
-Figures = dict[str, float]
-
 
 @dataclass(frozen=True)
 class Stage:

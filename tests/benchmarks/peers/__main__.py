@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 import time
+from functools import partial
 
-from tests.benchmarks.figures import summary
+from tests.benchmarks.figures import Figures, summary
 from tests.benchmarks.peers.catalogue import ENTRANTS
 from tests.benchmarks.peers.environments import NotToBeHad, programs, version
-from tests.benchmarks.peers.race import Figures, run
+from tests.benchmarks.peers.race import run
+from tests.benchmarks.quiet import undisturbed
 from tests.benchmarks.stage import machine, stage
 
 
@@ -20,6 +22,8 @@ def main() -> None:
     parser.add_argument("peers", nargs="*", metavar="peer", help=", ".join(ENTRANTS))
     parser.add_argument("--runs", type=int, default=3, help="rounds (default: %(default)s)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the usual number of tasks, for a quick look")
+    parser.add_argument("--spare", type=int, default=0, help="repeat a round of a peer that often when disturbed")
+    parser.add_argument("--patience", type=float, default=0, help="seconds to wait before each for an idle machine")
     options = parser.parse_args()
     unknown = set(options.peers) - set(ENTRANTS)
     if unknown:
@@ -39,7 +43,12 @@ def main() -> None:
         for name in present:
             begun = time.monotonic()
             try:
-                rounds[name].append(run(ENTRANTS[name], options.scale))
+                rounds[name] += undisturbed(
+                    partial(run, ENTRANTS[name], options.scale),
+                    runs=1,
+                    spare=options.spare,
+                    patience_s=options.patience,
+                )
             except (TimeoutError, RuntimeError) as error:
                 failures[name] = str(error)  # a peer that fails is reported, and must not end everybody's run
             took = time.monotonic() - begun

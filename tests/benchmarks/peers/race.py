@@ -17,6 +17,7 @@ from typing import Any
 
 import redis
 
+from tests.benchmarks.figures import Figures
 from tests.benchmarks.peers.catalogue import Entrant
 from tests.benchmarks.peers.environments import programs
 from tests.benchmarks.peers.tally import FOLDER_VARIABLE, Tallies
@@ -29,8 +30,6 @@ PROBES = 500
 WARM_UP = 200
 PATIENCE_S = 240.0
 _STOP_S = 10.0
-
-Figures = dict[str, float]
 
 
 def run(entrant: Entrant, scale: float = 1.0) -> Figures:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.benchmarks.figures import Figures
 from tests.benchmarks.scenarios import draining, memory, pages, scheduling, serving, submitting, waiting
-from tests.benchmarks.stage import Figures, Stage
+from tests.benchmarks.stage import Stage
 
 SCENARIOS: dict[str, Callable[[Stage], Figures]] = {
     "submit_single": submitting.single,

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from tasks_app.domain.snapshot import Actor
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import Submission
-from tests.benchmarks.stage import Figures, Stage, counting, process_cpu_s
+from tests.benchmarks.figures import Figures
+from tests.benchmarks.stage import Stage, counting, process_cpu_s
 
 DRAINED = 20_000
 SCALED = 40_000

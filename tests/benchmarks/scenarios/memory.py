@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.stage import Figures, Stage, memory, process_rss_mb
+from tests.benchmarks.figures import Figures
+from tests.benchmarks.stage import Stage, memory, process_rss_mb
 
 TASKS = 200_000
 

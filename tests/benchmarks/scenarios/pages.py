@@ -7,7 +7,8 @@ import json
 import statistics
 import time
 
-from tests.benchmarks.stage import Figures, Stage
+from tests.benchmarks.figures import Figures
+from tests.benchmarks.stage import Stage
 
 TASKS = 1_000_000
 FINISHED = 100_000

@@ -7,7 +7,8 @@ import statistics
 import time
 
 from tasks_app.domain.status import TaskStatus
-from tests.benchmarks.stage import Figures, Stage
+from tests.benchmarks.figures import Figures
+from tests.benchmarks.stage import Stage
 
 DUE = 200_000
 NOTICE_S = 30

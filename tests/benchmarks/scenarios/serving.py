@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 
+from tests.benchmarks.figures import Figures
 from tests.benchmarks.load import Answers, post
-from tests.benchmarks.stage import Figures, Stage
+from tests.benchmarks.stage import Stage
 
 ONE = json.dumps({"task_type": "noop", "payload": {"to": "someone@example.org", "amount": 12}}).encode()
 MANY = json.dumps({"tasks": [{"task_type": "noop", "payload": {"n": n}} for n in range(500)]}).encode()

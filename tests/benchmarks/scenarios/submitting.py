@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from tests.benchmarks.stage import Figures, Stage, counting, memory
+from tests.benchmarks.figures import Figures
+from tests.benchmarks.stage import Stage, counting, memory
 
 
 def single(stage: Stage) -> Figures:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 import time
 
-from tests.benchmarks.stage import Figures, Stage, counting, process_cpu_s
+from tests.benchmarks.figures import Figures
+from tests.benchmarks.stage import Stage, counting, process_cpu_s
 
 IDLE_S = 10
 
