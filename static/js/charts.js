@@ -2,11 +2,17 @@
 (() => {
   const drawn = new WeakMap();
   const HEIGHT = 160;
+  const SHORT = 96;
   // Steps of an axis of durations, so that it reads 30 s, 1 m, 2 m and not 1.7 m, 3.3 m.
   const ROUND_MS = [
     0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 1200e3,
     1800e3, 3600e3, 7200e3, 21600e3, 43200e3, 86400e3, 172800e3, 604800e3,
   ];
+
+  // What an axis without a value above zero goes up to.
+  const FLAT = { rate: 2, count: 2, ms: 1000 };
+  // Tasks are whole, and their rates read well in 1, 2, 5.
+  const ROUND = [0.1, 0.2, 0.5, ...[...Array(12).keys()].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power))];
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -14,32 +20,32 @@
     const size = Math.abs(value);
     if (size >= 1e6) return `${+(value / 1e6).toFixed(1)}M`;
     if (size >= 1e4) return `${+(value / 1e3).toFixed(1)}k`;
-    return String(+value.toFixed(size < 10 ? 1 : 0));
+    return String(+value.toFixed(size < 1 ? 2 : size < 10 ? 1 : 0));
   }
 
   function duration(ms) {
     if (ms < 1000) return `${+ms.toFixed(ms < 10 ? 1 : 0)} ms`;
     if (ms < 60e3) return `${+(ms / 1e3).toFixed(1)} s`;
-    if (ms < 3600e3) return `${+(ms / 60e3).toFixed(1)} m`;
+    if (ms < 3600e3) return `${+(ms / 60e3).toFixed(1)} min`;
     return `${+(ms / 3600e3).toFixed(1)} h`;
   }
 
-  function options(chart, width) {
+  function options(chart, width, node) {
     const label = chart.unit === "ms" ? duration : short;
     const axis = { stroke: color("--text-3"), font: "11px system-ui, sans-serif", ticks: { show: false } };
     return {
       width,
-      height: HEIGHT,
-      padding: [8, 8, 0, 0],
+      height: node.closest(".is-short") ? SHORT : HEIGHT,
+      padding: [8, 18, 0, 0],
       legend: { show: false },
       cursor: { points: { size: 6 }, drag: { setScale: false }, sync: { key: "dtq" } },
-      scales: { y: { range: (plot, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+      scales: { y: { range: (plot, low, high) => [0, high > 0 ? high * 1.1 : FLAT[chart.unit]] } },
       axes: [
         { ...axis, size: 26, grid: { show: false }, values: (plot, times) => times.map((at) => clock(at, times)) },
         {
           ...axis,
           size: 58,
-          ...(chart.unit === "ms" ? { incrs: ROUND_MS } : {}),
+          incrs: chart.unit === "ms" ? ROUND_MS : ROUND,
           grid: { stroke: color("--chart-grid"), width: 1 },
           values: (plot, values) => values.map(label),
         },
@@ -88,7 +94,14 @@
       return;
     }
     note.dataset.summary ||= note.textContent;
-    const at = new Date(plot.data[0][index] * 1000).toLocaleTimeString(undefined, { hour12: false });
+    const times = plot.data[0];
+    const far = times[times.length - 1] - times[0] > 43200;
+    const at = new Date(times[index] * 1000).toLocaleString(undefined, {
+      ...(far ? { month: "short", day: "numeric" } : {}),
+      hour: "2-digit",
+      minute: "2-digit",
+      hour12: false,
+    });
     const values = chart.lines.map((line, i) => {
       const value = plot.data[i + 1][index];
       return `${line.label} ${value == null ? "—" : label(value)}`;
@@ -112,7 +125,7 @@
     old?.plot.destroy();
     const style = getComputedStyle(node);
     const width = node.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    const plot = new uPlot(options(chart, Math.max(width, 120)), data, node);
+    const plot = new uPlot(options(chart, Math.max(width, 120), node), data, node);
     drawn.set(node, { plot, text, key, look });
   }
 

@@ -13,9 +13,11 @@
 
   function stopwatch(ms) {
     const seconds = Math.floor(Math.max(0, ms) / 1000);
-    const hours = Math.floor(seconds / 3600);
-    const tail = `${pad(Math.floor((seconds % 3600) / 60))}:${pad(seconds % 60)}`;
-    return hours ? `${hours}:${tail}` : tail;
+    const [minutes, hours, days] = [60, 3600, 86400].map((size) => Math.floor(seconds / size));
+    if (!minutes) return `${seconds}s`;
+    if (!hours) return `${minutes}m ${pad(seconds % 60)}s`;
+    if (!days) return `${hours}h ${pad(minutes % 60)}m`;
+    return `${days}d ${hours % 24}h`;
   }
 
   function text(kind, ms, now) {

@@ -42,11 +42,19 @@ _HEADINGS = {
     503: "Redis does not answer",
 }
 _ADVICE = {
-    400: "The page's address has a cursor or filter this server did not make.",
+    400: "A link was cut off, or typed by hand. The list itself is one click away.",
     404: "It was never here, or retention or a discard has removed it.",
     409: "The record in Redis does not decode. It can be discarded.",
     503: "Nothing was lost: workers and this page go on by themselves when it is back.",
 }
+
+
+def _said(error: DtqError) -> str:
+    """The error in words; of an address, what is wrong with which part of it."""
+    fields = error.details.get("fields")
+    if not isinstance(fields, dict):
+        return error.message
+    return " ".join(f"{name}: {', '.join(problems)}." for name, problems in fields.items())
 
 
 def status_of(error: DtqError) -> int:
@@ -77,7 +85,7 @@ def error_page(request: HttpRequest, error: DtqError) -> HttpResponse:
             **frame_context(request),
             "heading": _HEADINGS.get(status, "This did not work"),
             "advice": _ADVICE.get(status, ""),
-            "message": error.message,
+            "message": _said(error),
             "status": status,
         }
         response = HttpResponse(render_to_string("console/error.html", context, request), status=status)

@@ -6,7 +6,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, register_converter
 
 from tasks_app.console.actions import queues as queue_actions
-from tasks_app.console.actions.tasks import act_on_task, bulk
+from tasks_app.console.actions.tasks import act_on_task, bulk, try_kind
 from tasks_app.console.pages.audit import audit
 from tasks_app.console.pages.dead_letters import dead_letters
 from tasks_app.console.pages.overview import overview
@@ -47,6 +47,7 @@ urlpatterns = [
     *(path(f"tasks/<taskid:task_id>/{action}/", act_on_task(action), name=f"task-{action}") for action in Action),
     path("dlq/", dead_letters.as_view(), name="dlq"),
     path("dlq/purge/", queue_actions.purge_dead_letters, name="dlq-purge"),
+    path("dlq/requeue/", try_kind, name="dlq-try"),
     path("dlq/<taskid:task_id>/requeue/", act_on_task(Action.REQUEUE), name="dlq-requeue"),
     path("dlq/<taskid:task_id>/discard/", act_on_task(Action.DISCARD), name="dlq-discard"),
     path("queues/", queues.as_view(), name="queues"),

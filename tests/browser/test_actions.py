@@ -136,7 +136,7 @@ async def test_pause_with_a_reason_and_resume(tab: Tab, stage: Stage) -> None:
     await tab.go("/queues/mail/")
     await tab.page.get_by_role("button", name="Pause…").click()
     await tab.page.get_by_label("Reason").fill("provider is down")
-    await tab.page.locator("#pause").get_by_role("button", name="Pause").click()
+    await tab.page.locator("#dialog").get_by_role("button", name="Pause").click()
     await expect(tab.page.locator("#f-queue")).to_contain_text("provider is down")
     await tab.go(f"/tasks/{task_id}/")
     await expect(tab.page.locator("#f-state")).to_contain_text(
@@ -145,6 +145,20 @@ async def test_pause_with_a_reason_and_resume(tab: Tab, stage: Stage) -> None:
     await tab.go("/queues/mail/")
     await tab.page.get_by_role("button", name="Resume").click()
     await expect(tab.page.get_by_role("button", name="Pause…")).to_be_visible()
+
+
+async def test_a_queue_is_paused_and_resumed_in_the_list(tab: Tab, stage: Stage) -> None:
+    stage.submit(queue="mail")
+    stage.submit(queue="other")
+    await tab.go("/queues/")
+    await tab.page.get_by_role("button", name="Pause… mail").click()
+    await expect(tab.page.get_by_label("Reason")).to_be_focused()
+    await tab.page.keyboard.type("lunch")
+    await tab.page.keyboard.press("Enter")
+    row = tab.page.locator("#q-mail")
+    await expect(row).to_contain_text("paused")
+    await row.get_by_role("button", name="Resume").click()
+    await expect(row).not_to_contain_text("paused")
 
 
 async def test_every_action_works_without_a_script(site: Site, browser: Browser, stage: Stage) -> None:

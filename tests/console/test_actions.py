@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -111,6 +112,40 @@ async def test_purges_want_the_name(htmx: Client, stage: Stage) -> None:
     assert htmx.post("/queues/none/purge/", {"name": "none"}).status_code == 404
 
 
+def test_a_pause_is_asked_about_before_anything_stops(htmx: Client, browser: Client, stage: Stage) -> None:
+    stage.submit(queue="mail")
+    question = htmx.post("/queues/mail/pause/", {"ask": "1"})
+    assert question.status_code == 428
+    assert 'name="reason"' in question.text
+    page = browser.post("/queues/mail/pause/", {"ask": "1"}, headers={"referer": "http://testserver/queues/"})
+    assert 'class="rail"' in page.text
+    assert 'name="back" value="http://testserver/queues/"' in page.text
+    assert "Paused by" not in browser.get("/queues/mail/").text
+
+
+async def _dead(stage: Stage, **error: str) -> str:
+    claimed = await stage.running()
+    await stage.finish(claimed, TaskStatus.DEAD_LETTERED, **error)
+    return claimed.id
+
+
+async def test_a_few_letters_of_a_kind_can_be_tried_again(htmx: Client, browser: Client, stage: Stage) -> None:
+    kind = {"error_class": "Refused", "error_message": "by the bank"}
+    dead = [await _dead(stage, **kind) for _ in range(12)]
+    other = await _dead(stage, error_class="Other")
+    [fingerprint] = re.findall(r'href="/dlq/\?kind=(\w+)">Refused', browser.get("/dlq/").text)
+    page = browser.get("/dlq/", {"kind": fingerprint}).text
+    assert 'value="10"' in page
+    assert 'value="100"' not in page
+    assert "1 requeued." in htmx.post("/dlq/requeue/", {"kind": fingerprint, "count": "1"}).text
+    assert [stage.status(task_id) for task_id in dead[-2:]] == ["dead_lettered", "queued"]
+    assert htmx.post("/dlq/requeue/", {"kind": fingerprint, "count": "100"}).status_code == 428
+    assert "10 requeued." in htmx.post("/dlq/requeue/", {"kind": fingerprint, "count": "10"}).text
+    assert [stage.status(dead[0]), stage.status(other)] == ["dead_lettered", "dead_lettered"]
+    assert htmx.post("/dlq/requeue/", {"kind": fingerprint, "count": "0"}).status_code == 400
+    assert htmx.post("/dlq/requeue/", {"kind": "none", "count": "1"}).status_code == 404
+
+
 def test_a_pause_has_its_reason_its_end_and_its_author(htmx: Client, browser: Client, stage: Stage) -> None:
     stage.submit(queue="mail")
     assert htmx.post("/queues/mail/pause/", {"reason": "provider down", "minutes": "15"}).status_code == 200
@@ -122,6 +157,7 @@ def test_a_pause_has_its_reason_its_end_and_its_author(htmx: Client, browser: Cl
     assert "Paused by" not in browser.get("/queues/mail/").text
     audit = browser.get("/audit/").text
     assert "provider down" in audit
+    assert 'href="/queues/mail/"' in audit
     assert "resume" in audit
 
 

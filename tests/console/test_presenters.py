@@ -52,7 +52,16 @@ def test_counts(value: int | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("ms", "text"),
-    [(None, "—"), (0.4, "0.4 ms"), (840, "840 ms"), (12_400, "12.4 s"), (185_000, "3m 05s"), (7_800_000, "2h 10m")],
+    [
+        (None, "—"),
+        (0.4, "0.4 ms"),
+        (840, "840 ms"),
+        (12_400, "12.4 s"),
+        (185_000, "3m 05s"),
+        (7_800_000, "2h 10m"),
+        (30_000, "30 s"),
+        (604_800_000, "7d"),
+    ],
 )
 def test_durations(ms: float | None, text: str) -> None:
     assert numbers.duration(ms) == text
@@ -67,7 +76,10 @@ def test_durations(ms: float | None, text: str) -> None:
         (160_000, "until", "in 1m"),
         (90_000, "until", "due 10s ago"),
         (99_900, "until", "due now"),
-        (92_000, "for", "00:08"),
+        (92_000, "for", "8s"),
+        (-60_000, "for", "2m 40s"),
+        (-11_000_000, "for", "3h 05m"),
+        (-360_000_000, "for", "4d 4h"),
     ],
 )
 def test_relative_times(ms: int | None, kind: str, text: str) -> None:
@@ -122,7 +134,7 @@ def test_a_curl_line_quotes_what_a_shell_would_run() -> None:
         (0, None, False, "empty"),
         (5, None, False, "not moving"),
         (5, QueueFlow(0, 10), True, "paused"),
-        (100, QueueFlow(10, 60), False, "empty in 2m 00s"),
+        (100, QueueFlow(10, 60), False, "empty in 2m"),
         (100, QueueFlow(60, 60), False, "holding"),
         (100, QueueFlow(90, 60), False, "growing"),
         (10**9, QueueFlow(0, 10), False, "over a week"),
@@ -133,7 +145,7 @@ def test_forecasts(waiting: int, flow: QueueFlow | None, paused: bool, text: str
 
 
 def _why(task: Task = TASK, queue: QueueInfo | None = QUEUE, workers: tuple[WorkerInfo, ...] = (WORKER,)) -> str:
-    return "\n".join(reason.text + reason.tail for reason in why_not_running(task, queue, workers, "leader"))
+    return "\n".join(reason.text + reason.tail for reason in why_not_running(task, queue, workers, "leader", 100))
 
 
 def test_why_a_task_is_not_running() -> None:
@@ -147,10 +159,12 @@ def test_why_a_task_is_not_running() -> None:
     paused = _why(queue=replace(QUEUE, pause=Pause("ada", 1, "lunch", 9)))
     assert "paused by ada: lunch" in paused
     assert "slots are free" not in paused
-    assert why_not_running(replace(TASK, status=TaskStatus.RUNNING), QUEUE, [WORKER], "l") == []
+    assert why_not_running(replace(TASK, status=TaskStatus.RUNNING), QUEUE, [WORKER], "l", 100) == []
     due = replace(TASK, status=TaskStatus.RETRYING, due_at=5)
     assert "Next attempt:" in _why(due)
-    assert "No scheduler leads" in "\n".join(r.text for r in why_not_running(due, QUEUE, [WORKER], None))
+    assert "No scheduler leads" in "\n".join(r.text for r in why_not_running(due, QUEUE, [WORKER], None, 100))
+    assert "Expires unless started" in _why(replace(TASK, expires_at=101))
+    assert "it expires instead of running" in _why(replace(TASK, expires_at=100))
 
 
 def test_the_search_box() -> None:

@@ -44,12 +44,12 @@ def answer(request: HttpRequest, said: Said) -> HttpResponse:
     return HttpResponse(body, status=said.status)
 
 
-def ask(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
-    """Ask for a confirmation: the dialog's content with htmx, a page without."""
+def ask(request: HttpRequest, question: str, context: dict[str, object]) -> HttpResponse:
+    """Ask before acting, with the template ``question``: the dialog's content with htmx, a page without."""
     if not is_htmx(request):
-        page = {**frame_context(request), **context, "back": _back(request)}
+        page = {**frame_context(request), **context, "question": question, "back": _back(request)}
         return HttpResponse(render_to_string("console/confirm.html", page, request), status=ASK_AGAIN)
-    dialog = render_to_string("components/confirm.html", context, request)
+    dialog = render_to_string(question, context, request)
     body = format_html('<hx-partial hx-target="#dialog" hx-swap="innerHTML">{}</hx-partial>', dialog)
     return HttpResponse(body, status=ASK_AGAIN)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
 from tasks_app.console.access import actor_of, operator_action
-from tasks_app.console.actions.answers import Said, answer, failed
+from tasks_app.console.actions.answers import Said, answer, ask, failed
 from tasks_app.console.presenters.times import now_ms
 from tasks_app.domain.errors import DtqError
 from tasks_app.runtime import commands
@@ -22,7 +23,12 @@ PAUSE_MINUTES = {"15": 15, "60": 60, "240": 240, "1440": 1440}
 
 @operator_action
 def pause(request: HttpRequest, name: str) -> HttpResponse:
-    """Stop a queue's tasks from starting. Form: ``reason``, ``minutes`` (empty: until somebody resumes it)."""
+    """Stop a queue's tasks from starting. Form: ``reason``, ``minutes`` (empty: until somebody resumes it).
+
+    With ``ask`` nothing is paused yet: the answer is the form that asks for both.
+    """
+    if request.POST.get("ask"):
+        return ask(request, "components/pause.html", {"key": secrets.token_hex(8), "name": name})
     minutes = request.POST.get("minutes", "")
     if minutes and minutes not in PAUSE_MINUTES:
         return answer(request, Said("That is not a length this form offers.", "red", 400))

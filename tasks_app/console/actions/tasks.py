@@ -22,6 +22,7 @@ from tasks_app.store.commands import MAX_BATCH
 
 ASK_ABOVE = 10
 MAX_IDS = 5000
+MAX_TRIED = 100
 
 DONE_WORDS = {
     Action.CANCEL: "cancelled",
@@ -66,9 +67,29 @@ def bulk(request: HttpRequest) -> HttpResponse:
         return answer(request, Said("Nothing is selected.", "amber", 400))
     if len(ids) > MAX_IDS:
         return answer(request, Said(f"At most {MAX_IDS:,} tasks at once; {len(ids):,} were sent.", "red", 400))
+    return _act(request, action, ids)
+
+
+@operator_action
+def try_kind(request: HttpRequest) -> HttpResponse:
+    """Requeue the newest dead letters of a kind. Form: ``kind`` (a fingerprint), ``count`` (1 to 100)."""
+    kind, count = request.POST.get("kind", ""), request.POST.get("count", "")
+    if not kind or count not in map(str, range(1, MAX_TRIED + 1)):
+        return answer(request, Said(f"Requeue between 1 and {MAX_TRIED} letters of a kind.", "red", 400))
+    try:
+        letters = queries().dead_letters(limit=int(count), fingerprint=kind).items
+    except DtqError as error:
+        return answer(request, failed(error))
+    ids = [letter.task_id for letter in letters if letter.task_id]
+    if not ids:
+        return answer(request, Said("None of this kind is left.", "amber", 404))
+    return _act(request, Action.REQUEUE, ids)
+
+
+def _act(request: HttpRequest, action: Action, ids: Sequence[str]) -> HttpResponse:
     try:
         if len(ids) > ASK_ABOVE and not request.POST.get("confirmed"):
-            return ask(request, _question(action, ids))
+            return ask(request, "components/confirm.html", _question(action, ids))
         outcomes = _run(action, ids, actor_of(request))
     except DtqError as error:
         return answer(request, failed(error))

@@ -25,6 +25,13 @@ DETAIL_WORDS = {
 }
 
 
+def detail_words(detail: str) -> str:
+    """An entry's detail as one would say it; a bare number is how many tasks an action on many of them changed."""
+    if detail.isascii() and detail.isdigit():
+        return f"{int(detail):,} task{'' if detail == '1' else 's'}"
+    return DETAIL_WORDS.get(detail, detail)
+
+
 class AuditReading(Reading):
     """A page of the audit; with ``task``, what its recent part says of that task."""
 
@@ -73,12 +80,18 @@ def build_entries(reading: AuditReading) -> dict[str, Any]:
             page = reading.page(_just_above(top))
             entries = page.items
     return {
-        "entries": [(entry, DETAIL_WORDS.get(entry.detail, entry.detail)) for entry in entries],
+        "entries": [(entry, detail_words(entry.detail), _queue_of(entry.target)) for entry in entries],
         "next": page.next,
         "cursor": reading.cursor,
         "filtered": reading.filtered,
         "fresh": fresh,
     }
+
+
+def _queue_of(target: str) -> str:
+    """The queue that an entry speaks of; empty when it speaks of something else."""
+    kind, _, name = target.partition(":")
+    return name if kind == "queue" else ""
 
 
 def _just_above(entry: str) -> str:

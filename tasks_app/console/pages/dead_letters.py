@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -9,12 +10,16 @@ from django.http import HttpRequest
 
 from tasks_app.console.filters import LIMITS
 from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.console.presenters import charts
 from tasks_app.console.presenters.tasks import ACTION_LOOKS, error_line, gone_row, row
 from tasks_app.domain.snapshot import DeadLetter, DeadLetterGroup
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, UnreadableTask
 from tasks_app.domain.transitions import Action
 
+TREND_WINDOW = "24h"
+TRIES = (1, 10, 100)
+"""How many letters of a kind can be requeued with one press, to see on a few whether the cause is gone."""
 BULK = [(action, look) for action, look in ACTION_LOOKS.items() if action in {Action.REQUEUE, Action.DISCARD}]
 
 
@@ -53,6 +58,7 @@ def build_letters(reading: DeadLettersReading) -> dict[str, Any]:
         "group": reading.group if reading.fingerprint else None,
         "bulk": BULK,
         "enabled": reading.config.dlq_enabled,
+        "tries": [n for n in TRIES if reading.group is not None and n <= reading.group.count],
     }
     if reading.grouped:
         groups = sorted(reading.groups, key=lambda group: (-group.count, -group.last_seen))
@@ -68,6 +74,15 @@ def build_letters(reading: DeadLettersReading) -> dict[str, Any]:
         "next": page.next,
         "fresh": _fresh(reading, page.items),
     }
+
+
+def build_trend(reading: DeadLettersReading) -> dict[str, Any]:
+    """What failed for good over a day; of a kind, the day of its task type. Nothing while all is well."""
+    if not reading.total or (reading.fingerprint and reading.group is None):
+        return {"chart": None}
+    task_type = None if reading.group is None else reading.group.task_type
+    chart = charts.trend(reading.queries.series(TREND_WINDOW, task_type=task_type))
+    return {"chart": replace(chart, title=f"{chart.title}: {task_type}") if task_type else chart}
 
 
 def _row(
@@ -94,7 +109,10 @@ def _fresh(reading: DeadLettersReading, items: list[DeadLetter]) -> str:
 dead_letters = LivePage(
     "console/dlq.html",
     reading=DeadLettersReading,
-    fragments=[Fragment("letters", "console/_dlq.html", build_letters, ["tasks"], rows=True)],
+    fragments=[
+        Fragment("trend", "console/_trend.html", build_trend, ["tick"]),
+        Fragment("letters", "console/_dlq.html", build_letters, ["tasks"], rows=True),
+    ],
     base=lambda reading: {
         "grouped": reading.grouped,
         "fingerprint": reading.fingerprint,

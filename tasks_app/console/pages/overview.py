@@ -112,6 +112,7 @@ def build_places(reading: OverviewReading) -> dict[str, Any]:
     return {
         "lines": reading.lines[:QUEUES_SHOWN],
         "more_queues": max(0, len(reading.lines) - QUEUES_SHOWN),
+        "leader": reading.queries.leader(),
         "workers": [(info, worker_look(info.state)) for info in workers[:WORKERS_SHOWN]],
         "more_workers": max(0, len(workers) - WORKERS_SHOWN),
         "kinds": [(group, error_line(group.error_class, group.error_message)) for group in groups[:KINDS_SHOWN]],

@@ -8,8 +8,10 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
+from tasks_app import __version__
 from tasks_app.conf import redis_url
 from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.console.presenters import numbers
 from tasks_app.domain.config import PREFIX, Config
 
 MASK = "•••• set"
@@ -46,11 +48,15 @@ def build_settings(reading: Reading) -> dict[str, Any]:
     rows = []
     for spec in dataclasses.fields(config):
         value = getattr(config, spec.name)
-        shown = _shown(spec.name, value)
-        rows.append((f"{PREFIX}{spec.name.upper()}", shown, value != getattr(defaults, spec.name)))
+        changed = value != getattr(defaults, spec.name)
+        rows.append((f"{PREFIX}{spec.name.upper()}", _shown(spec.name, value), _unit(spec.name, value), changed))
     return {
         "settings": rows,
-        "versions": [("Python", platform.python_version()), *((name, version(name)) for name in _PACKAGES)],
+        "versions": [
+            ("dtq", __version__),
+            ("Python", platform.python_version()),
+            *((name, version(name)) for name in _PACKAGES),
+        ],
     }
 
 
@@ -64,6 +70,19 @@ def _shown(name: str, value: object) -> str:
     if value in (None, ""):
         return "not set"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _unit(name: str, value: object) -> str:
+    """The unit that a number is given in, and what it comes to when that is easier read; empty for what has none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    if name.endswith("_bytes"):
+        return f"bytes, {numbers.size(round(value))}"
+    if name.endswith("_ms"):
+        return f"ms, {numbers.duration(value)}"
+    if name.endswith(("_s", "_delay")):
+        return f"s, {numbers.duration(value * 1000)}" if value >= 60 else "s"
+    return ""
 
 
 def _without_password(url: str) -> str:

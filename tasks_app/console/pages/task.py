@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from tasks_app.console.access import seen_by_users
 from tasks_app.console.fragments import Fragment, LivePage, Reading
-from tasks_app.console.pages.audit import DETAIL_WORDS
+from tasks_app.console.pages.audit import detail_words
 from tasks_app.console.presenters import json_view
 from tasks_app.console.presenters.curl import submit_line
 from tasks_app.console.presenters.statuses import UNREADABLE, look_of, outcome_look
@@ -86,12 +86,13 @@ def build_state(reading: TaskReading) -> dict[str, Any]:
     task = reading.detail.task
     reasons = []
     if task.status.is_waiting:
-        reasons = why_not_running(task, reading.queue, reading.queries.workers(), reading.queries.leader())
+        reasons = why_not_running(task, reading.queue, reading.queries.workers(), reading.queries.leader(), reading.now)
     started = task.started_at
     waited_from = task.enqueued_at or task.created_at
     return {
         "task": task,
         "reasons": reasons,
+        "expired": task.expires_at is not None and task.expires_at <= reading.now,
         "blocked": any(reason.blocks for reason in reasons),
         "steps": timeline(reading.detail),
         "waited_from": waited_from,
@@ -127,7 +128,7 @@ def build_result(reading: TaskReading) -> dict[str, Any]:
 def build_audit(reading: TaskReading) -> dict[str, Any]:
     """What the audit says of this task."""
     entries = reading.queries.audit(task_id=reading.task_id, limit=20).items
-    return {"entries": [(entry, DETAIL_WORDS.get(entry.detail, entry.detail)) for entry in entries]}
+    return {"entries": [(entry, detail_words(entry.detail)) for entry in entries]}
 
 
 def build_page(reading: TaskReading) -> dict[str, Any]:

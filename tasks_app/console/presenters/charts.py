@@ -92,6 +92,24 @@ def charts(series: Series) -> list[Chart]:
     ]
 
 
+def trend(series: Series) -> Chart:
+    """How many ended for good in each span of the series: whether it is getting worse."""
+    failed: list[float | None] = [point.failed for point in series.points]
+    total, newest = sum(point.failed for point in series.points), series.points[-1].failed
+    if len(failed) > 1 and newest < series.points[-2].failed:
+        # The running span is not whole yet: drawn while it is behind, it would look like a fall.
+        failed[-1] = None
+    span = f"{series.span_ms // numbers.MINUTE} min"
+    return _chart(
+        "failed",
+        f"Failed for good, per {span}",
+        "count",
+        [point.at / 1000 for point in series.points],
+        [Line("failed", 2, failed)],
+        f"{total:,} in the last {WINDOWS[series.window]}; {newest:,} of them in the {span} that run now.",
+    )
+
+
 def window_percentile(histograms: Sequence[Sequence[int]], fraction: float) -> float | None:
     """A quantile over several points' histograms, in ms; ``None`` without samples."""
     return percentile([sum(column) for column in zip(*histograms, strict=True)], fraction)

@@ -31,7 +31,7 @@ def exact(value: int | None) -> str:
 
 
 def duration(ms: float | None) -> str:
-    """Milliseconds in at most two units: ``840 ms``, ``12.4 s``, ``3m 05s``, ``2h 10m``, ``4d 6h``."""
+    """Milliseconds in at most two units: ``840 ms``, ``12.4 s``, ``3m 05s``, ``2h 10m``, ``4d 6h``, ``7d``."""
     if ms is None:
         return UNKNOWN
     ms = max(0, ms)
@@ -40,12 +40,12 @@ def duration(ms: float | None) -> str:
     if ms < SECOND:
         return f"{ms:.0f} ms"
     if ms < MINUTE:
-        return f"{ms / SECOND:.1f} s"
+        return f"{ms / SECOND:.1f}".removesuffix(".0") + " s"
     if ms < HOUR:
-        return f"{int(ms // MINUTE)}m {int(ms % MINUTE // SECOND):02d}s"
+        return f"{int(ms // MINUTE)}m {int(ms % MINUTE // SECOND):02d}s".removesuffix(" 00s")
     if ms < DAY:
-        return f"{int(ms // HOUR)}h {int(ms % HOUR // MINUTE):02d}m"
-    return f"{int(ms // DAY)}d {int(ms % DAY // HOUR)}h"
+        return f"{int(ms // HOUR)}h {int(ms % HOUR // MINUTE):02d}m".removesuffix(" 00m")
+    return f"{int(ms // DAY)}d {int(ms % DAY // HOUR)}h".removesuffix(" 0h")
 
 
 def coarse(ms: float | None) -> str:
@@ -72,7 +72,7 @@ def size(value: int | None) -> str:
         if amount < 1024:
             break
         amount, suffix = amount / 1024, larger
-    return f"{amount:.1f} {suffix}"
+    return f"{amount:.1f}".removesuffix(".0") + f" {suffix}"
 
 
 def rate(per_minute: float | None) -> str:

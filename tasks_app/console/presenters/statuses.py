@@ -43,8 +43,8 @@ OUTCOME_LOOKS: dict[str, Look] = {
 }
 
 WORKER_LOOKS: dict[str, Look] = {
-    "ready": Look("ready", "check", "green", "Waits for work"),
-    "busy": Look("busy", "play", "blue", "Executes tasks"),
+    "ready": Look("ready", "check", "green", "Has free slots"),
+    "busy": Look("busy", "play", "blue", "Every slot is in use"),
     "draining": Look("draining", "hourglass", "amber", "Finishes what it has and takes nothing new"),
     "quiet": Look("quiet", "pause", "amber", "Told to take nothing new"),
     "late": Look("late", "clock", "amber", "Missed heartbeats"),

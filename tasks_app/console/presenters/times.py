@@ -56,8 +56,13 @@ def relative(ms: int | None, kind: str, now: int) -> str:
 
 
 def stopwatch(ms: int) -> str:
-    """``00:07``, ``12:40`` or ``3:05:00``: how long something has been going on."""
+    """``7s``, ``12m 40s``, ``3h 05m`` or ``2d 4h``: how long it lasts, not to be taken for a clock time."""
     seconds = max(0, ms) // 1000
-    hours, rest = divmod(seconds, 3600)
-    minutes, seconds = divmod(rest, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes:02d}:{seconds:02d}"
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86_400
+    if not minutes:
+        return f"{seconds}s"
+    if not hours:
+        return f"{minutes}m {seconds % 60:02d}s"
+    if not days:
+        return f"{hours}h {minutes % 60:02d}m"
+    return f"{days}d {hours % 24}h"

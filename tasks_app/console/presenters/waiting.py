@@ -31,8 +31,9 @@ def why_not_running(
     queue: QueueInfo | None,
     workers: Sequence[WorkerInfo],
     leader: str | None,
+    now: int,
 ) -> list[Reason]:
-    """The reasons, those that block first; empty for a task that is not waiting."""
+    """The reasons at ``now`` (epoch milliseconds), those that block first; empty for a task that is not waiting."""
     if not task.status.is_waiting:
         return []
     reasons = _pause_reasons(queue) + _worker_reasons(task, workers)
@@ -41,7 +42,10 @@ def why_not_running(
     else:
         reasons += _due_reasons(task, leader)
     if task.expires_at is not None:
-        reasons.append(Reason("Expires unless started:", task.expires_at, "until"))
+        if task.expires_at > now:
+            reasons.append(Reason("Expires unless started:", task.expires_at, "until"))
+        else:
+            reasons.append(Reason("Its time to live ended", task.expires_at, tail=": it expires instead of running"))
     return sorted(reasons, key=lambda reason: not reason.blocks)
 
 
