@@ -121,7 +121,7 @@ class Commands(Ingest):
         _need_queue(self._scripts.run("resume", *_actor(actor), queue), queue)
 
     def purge_queue(self, queue: str, actor: Actor) -> Purged:
-        """Cancel up to ``MAX_BATCH`` waiting tasks of a queue; call again while some remain. Two round trips.
+        """Cancel up to ``MAX_BATCH`` waiting tasks of a queue; call again while some remain. Four round trips.
 
         Raises:
             NotFound: no such queue.
@@ -135,7 +135,7 @@ class Commands(Ingest):
         return Purged(sum(error is None for error in replies.values()), self._count(indexes))
 
     def purge_dlq(self, actor: Actor) -> Purged:
-        """Discard up to ``MAX_BATCH`` dead-lettered tasks; call again while some remain. Two round trips."""
+        """Discard up to ``MAX_BATCH`` dead-lettered tasks; call again while some remain. Three round trips."""
         indexes = [self._keys.index("dead_lettered")]
         ids = self._first(indexes)
         replies = self._batch("discard", ids, actor, "dlq") if ids else {}

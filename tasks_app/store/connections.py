@@ -17,6 +17,7 @@ from redis.exceptions import (
     ConnectionError,
     OutOfMemoryError,
     ReadOnlyError,
+    RedisError,
     ResponseError,
     TimeoutError,
 )
@@ -24,14 +25,9 @@ from redis.retry import Retry
 
 from tasks_app.domain.errors import StoreUnavailable
 
-RETRY_AFTER_S = 2
 _GONE = (ConnectionError, TimeoutError, ClusterDownError)
-_REFUSED = {
-    BusyLoadingError: "Redis is loading its data",
-    ReadOnlyError: "Redis is a read-only replica",
-    OutOfMemoryError: "Redis is out of memory",
-}
-# Refusals that the client library hands on as plain error replies, by their first word.
+_REFUSED = {BusyLoadingError: "LOADING", ReadOnlyError: "READONLY", OutOfMemoryError: "OOM"}
+# By the first word of the error reply, which is all there is where the client library has no class for it.
 _REFUSED_WORDS = {
     "OOM": "Redis is out of memory",
     "MISCONF": "Redis cannot write to its disk",
@@ -83,16 +79,22 @@ def translating() -> Iterator[None]:
     """Turn what the client library raises when Redis cannot serve us into ``StoreUnavailable``."""
     try:
         yield
-    except _GONE as error:
-        for kind, reason in _REFUSED.items():
-            if isinstance(error, kind):
-                raise StoreUnavailable(reason) from error
-        raise StoreUnavailable("Redis cannot be reached") from error
-    except ResponseError as error:
-        for kind, reason in _REFUSED.items():
-            if isinstance(error, kind):
-                raise StoreUnavailable(reason) from error
-        for word, reason in _REFUSED_WORDS.items():
-            if str(error).startswith((word + " ", "-" + word)) or f" -{word} " in str(error):
-                raise StoreUnavailable(reason) from error
-        raise
+    except (*_GONE, ResponseError) as error:
+        reason = _why_unavailable(error)
+        if reason is None:
+            raise
+        raise StoreUnavailable(reason) from error
+
+
+def _why_unavailable(error: RedisError) -> str | None:
+    """``None`` when the server is there and refuses this one command."""
+    for kind, word in _REFUSED.items():
+        if isinstance(error, kind):
+            return _REFUSED_WORDS[word]
+    if isinstance(error, _GONE):
+        return "Redis cannot be reached"
+    text = str(error)
+    for word, reason in _REFUSED_WORDS.items():
+        if text.startswith((f"{word} ", f"-{word}")) or f" -{word} " in text:
+            return reason
+    return None

@@ -24,7 +24,7 @@ class Fleet(Stats):
     """Reads that concern no single task."""
 
     def queues(self) -> list[QueueInfo]:
-        """Every queue by name, without its bands. Two or three round trips, seven commands a queue."""
+        """Every queue by name, without its bands. Two round trips, seven commands a queue."""
         names = sorted(name.decode() for name in self._one("smembers", self._keys.queues))
         return self._queue_infos(names)
 
@@ -148,9 +148,7 @@ class Fleet(Stats):
     def _worker_info(self, worker_id: str, seen_at: int, record: dict[bytes, bytes], now: int) -> WorkerInfo:
         texts = {name.decode(): value.decode(errors="replace") for name, value in record.items()}
         state = texts.get("state", "gone")
-        if not record:
-            state = "gone"
-        elif now - seen_at > heartbeat_ttl_ms(self._config) // 2:
+        if record and now - seen_at > heartbeat_ttl_ms(self._config) // 2:
             state = "late"
         return WorkerInfo(
             id=worker_id,

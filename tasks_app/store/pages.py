@@ -6,7 +6,6 @@ Ids sort by birth and never change, so a page is "the next ids below this one" i
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Sequence
 from itertools import islice
 
@@ -14,7 +13,7 @@ from tasks_app.domain.snapshot import Page, TaskFilter
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, UnreadableTask
 from tasks_app.store import codec
-from tasks_app.store.cursor import decode_cursor, encode_cursor
+from tasks_app.store.cursor import ID, decode_cursor, encode_cursor
 from tasks_app.store.reader import Pipeline, Reader
 
 Row = Task | UnreadableTask
@@ -23,7 +22,7 @@ _ROUNDS = 8
 _CHUNK = 250
 """Tasks looked at per round when rows have to be checked one by one; eight rounds bound the search to 2,000."""
 _LEASES = 20_000
-_ID = re.compile(r"[0-9a-f]{1,32}")
+"""Running tasks looked at: their set is in the order of their leases, so a page of them has to be sorted out."""
 
 
 class TaskPages(Reader):
@@ -89,7 +88,7 @@ class TaskPages(Reader):
         q = where.q or ""
         compact = q.replace("-", "").lower()
         found = self._held_by(q, where.queue)
-        if not _ID.fullmatch(compact):
+        if not ID.fullmatch(compact):
             return found
         if len(compact) == 32:
             return sorted({*found, compact}, reverse=True)

@@ -57,8 +57,8 @@ class Queries(Fleet):
     def tasks(self, where: TaskFilter, cursor: str | None = None, limit: int = 25) -> Page[Task | UnreadableTask]:
         """The tasks that match, newest first, without their large fields.
 
-        Two round trips; a filter that no index serves on its own takes up to eight more, looks at a bounded number of
-        tasks, and may return a short page whose ``next`` goes on from there.
+        Two round trips, two more with ``q``. A filter that no index serves on its own takes up to eight times two,
+        looks at a bounded number of tasks, and may return a short page whose ``next`` goes on from there.
 
         Raises:
             InvalidCursor: ``cursor`` is not one of ours.

@@ -71,7 +71,7 @@ class Schedule:
     async def sweep(self, token: str) -> bool:
         """One bounded step of upkeep: retention's index members, idempotency keys, names that left, one queue's repair.
 
-        Three to five round trips. True when there is more to do now.
+        Three to five round trips and, now and then, those of :meth:`sample`. True when there is more to do now.
         """
         swept = _count(await self._scripts.run("sweep_retention", token, _MEMBERS))
         extended = _count(await self._scripts.run("sweep_keys", token, _STEP))
@@ -84,7 +84,10 @@ class Schedule:
         return swept > 0 or extended >= _STEP
 
     async def sample(self, token: str) -> None:
-        """Every ten seconds: note each queue's depth and oldest wait, and sum what minutes have ended."""
+        """Every ten seconds: note each queue's depth and oldest wait, and sum up what minutes have ended.
+
+        One round trip a hundred queues, and one a span of ten minutes that is not summed up yet (48 at most).
+        """
         if time.monotonic() - self._sampled_at < _SAMPLE_EVERY_S:
             return
         self._sampled_at = time.monotonic()
