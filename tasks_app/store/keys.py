@@ -163,5 +163,10 @@ class Keys:
         """``grain`` is m, t or h; ``number`` counts such spans from the epoch."""
         return f"{self._family['STATS']}{grain}:{number}"
 
+    @property
+    def rolled(self) -> str:
+        """The last ten minutes (counted from the epoch) whose statistics are summed up."""
+        return self._single["ROLLED"]
+
     def demo_counter(self, name: str) -> str:
         return self._family["DEMO_COUNTER"] + name

@@ -17,6 +17,10 @@ GRAINS: Mapping[str, tuple[str, int]] = {
 }
 """Per window: the grain of its points (m: minute, t: ten minutes, h: hour) and how many there are."""
 
+_TEN_MS = 600_000
+_UNROLLED_SPANS = 2
+"""Ten-minute spans read as minutes at the end of a coarse window: the running one and the one before it."""
+_SAMPLED = (b"|depth", b"|oldest")
 _SPAN_MS = {"m": 60_000, "t": 600_000, "h": 3_600_000}
 _COUNTERS = frozenset(
     {"submitted", "running", "succeeded", "retrying", "failed", "dead_lettered", "cancelled", "expired"}
@@ -29,22 +33,30 @@ class Stats(Reader):
     def series(self, window: str, queue: str | None = None, task_type: str | None = None) -> Series:
         """The points of ``window`` (a key of :data:`GRAINS`), oldest first, the current one last and not yet whole.
 
-        Two round trips and one command a point, whatever the number of tasks.
+        Two round trips and one command a point, whatever the number of tasks. What is not summed up yet into the
+        coarser grains is taken from its minutes, so that a longer window never knows less than a shorter one.
         """
         grain, count = GRAINS[window]
         span = _SPAN_MS[grain]
-        seconds, micros = self._one("time")
-        newest = (seconds * 1000 + micros // 1000) // span
+        (seconds, micros), rolled = self._all(lambda pipe: (pipe.time(), pipe.get(self._keys.rolled)))
+        now = seconds * 1000 + micros // 1000
+        newest = now // span
         numbers = range(newest - count + 1, newest + 1)
+        ten = now // _TEN_MS
+        first = max(int(rolled or 0), ten - _UNROLLED_SPANS) + 1
+        minutes = range(first * 10, now // _SPAN_MS["m"] + 1) if grain != "m" else range(0)
 
         def read(pipe: Pipeline) -> None:
             for number in numbers:
                 pipe.hgetall(self._keys.stats(grain, number))
+            for minute in minutes:
+                pipe.hgetall(self._keys.stats("m", minute))
 
-        points = [
-            _point(number * span, record.items(), queue, task_type)
-            for number, record in zip(numbers, self._all(read), strict=True)
-        ]
+        records = self._all(read)
+        parts = {number: [record] for number, record in zip(numbers, records, strict=False)}
+        for minute, record in zip(minutes, records[count:], strict=True):
+            parts[minute * _SPAN_MS["m"] // span].append(record)
+        points = [_point(number * span, _summed(parts[number]), queue, task_type) for number in numbers]
         return Series(window=window, span_ms=span, points=points)
 
     def flows(self, minutes: int = 3) -> dict[str, QueueFlow]:
@@ -70,17 +82,28 @@ class Stats(Reader):
         }
 
 
-def _point(at: int, fields: Iterable[tuple[bytes, bytes]], queue: str | None, task_type: str | None) -> StatsPoint:
+def _summed(records: list[dict[bytes, bytes]]) -> Iterable[tuple[bytes, int]]:
+    """The fields of a span's parts: counters add up, of samples the greatest counts."""
+    total: dict[bytes, int] = {}
+    for record in records:
+        for name, text in record.items():
+            value, before = int(text), total.get(name)
+            if before is not None:
+                value = max(value, before) if name.endswith(_SAMPLED) else value + before
+            total[name] = value
+    return total.items()
+
+
+def _point(at: int, fields: Iterable[tuple[bytes, int]], queue: str | None, task_type: str | None) -> StatsPoint:
     counters = dict.fromkeys(_COUNTERS, 0)
     waits, runs = [0] * (len(BUCKETS_MS) + 1), [0] * (len(BUCKETS_MS) + 1)
     sums = {"ws": 0, "rs": 0}
     depth: int | None = None
     oldest: int | None = None
-    for name, text in fields:
+    for name, value in fields:
         of_queue, of_type, measure = name.decode(errors="replace").split("|", 2)
         if queue is not None and of_queue != queue:
             continue
-        value = int(text)
         if measure == "depth":
             depth = (depth or 0) + value
         elif measure == "oldest":
