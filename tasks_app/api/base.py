@@ -16,7 +16,7 @@ from tasks_app.api.query import QueryReader
 from tasks_app.domain.errors import NotFound, ValidationError
 from tasks_app.domain.submission import QUEUE_PATTERN
 
-_TASK_ID = re.compile(r"[0-9a-f]{32}")
+TASK_ID = re.compile(r"[0-9a-f]{32}")
 _WORKER_ID = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -66,7 +66,7 @@ def task_id(text: str) -> str:
     Raises:
         NotFound: it cannot.
     """
-    if _TASK_ID.fullmatch(text) is None:
+    if TASK_ID.fullmatch(text) is None:
         raise NotFound("No such task")
     return text
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from tasks_app.api import examples, serializers
 from tasks_app.api import serializers_operations as operations
 from tasks_app.api.openapi import Operation, answer, either, operation, page_of, query
+from tasks_app.api.query import MAX_LIMIT
 
 _PAGE = (
-    query("limit", {"type": "integer", "minimum": 1, "maximum": 200}, "Items per page."),
+    query("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "Items per page."),
     query("cursor", {"type": "string"}, "`next` of the page before."),
 )
 _MOMENT = {"type": "string", "format": "date-time"}
@@ -153,7 +154,7 @@ DLQ_GROUPS = operation(
     "listDeadLetterGroups",
     "dead letters",
     "List dead letters by what they have in common",
-    "",
+    "The causes seen last, at most 200.",
     answers={
         200: answer(page_of(operations.DeadLetterGroupSerializer), "All.", examples.listed(examples.DEAD_LETTER_GROUP)),
     },

@@ -1,9 +1,8 @@
-"""Every refusal as one JSON shape: ``{code, message, request_id, details?}``. HTTP statuses exist only here."""
+"""Every refusal as one JSON shape, ``{code, message, request_id, details?}``, and the HTTP status of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -153,8 +152,7 @@ def plain_response(request: HttpRequest, status: int) -> HttpResponse:
     code = next((code for code, known in HTTP_STATUS.items() if known == status and code in _PLAIN_MESSAGES), None)
     if code is None:
         code = "INTERNAL_ERROR" if status >= 500 else "BAD_REQUEST"
-    message = _PLAIN_MESSAGES[code] if code in _PLAIN_MESSAGES else HTTPStatus(status).phrase
-    body = Problem(code, message).body(request_id_of(request))
+    body = Problem(code, _PLAIN_MESSAGES[code]).body(request_id_of(request))
     return HttpResponse(encode(body).encode(), status=status, content_type="application/json")
 
 

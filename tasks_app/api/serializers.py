@@ -12,9 +12,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tasks_app.api.errors import HTTP_STATUS
-from tasks_app.api.submitting import MAX_BULK
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import MAX_DELAY_S, MAX_TIMEOUT_MS, QUEUE_PATTERN, TYPE_PATTERN
+from tasks_app.store.commands import MAX_BULK
 
 Shape = serializers.Serializer[Any]
 

@@ -8,8 +8,8 @@ from tasks_app import runtime
 from tasks_app.conf import config
 from tasks_app.domain.errors import DtqError, ValidationError
 from tasks_app.domain.submission import Defaults, Submission, parse_submission
+from tasks_app.store.commands import MAX_BULK
 
-MAX_BULK = 1000
 _NOTHING_DECLARED = Defaults()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks_app import runtime
+from tasks_app.api import purging
 from tasks_app.api.submitting import to_submission
 from tasks_app.api.times import MOMENT_RULE, parse_moment
 from tasks_app.api.waiting import task_at_its_end
@@ -20,7 +21,6 @@ from tasks_app.domain.snapshot import Actor, TaskFilter
 from tasks_app.domain.status import TaskStatus
 from tasks_app.shell import output
 from tasks_app.shell.output import Output
-from tasks_app.store.commands import Purged
 
 Outputs = Iterator[Output]
 
@@ -115,14 +115,14 @@ def resume(args: Namespace) -> Outputs:
 def purge(args: Namespace) -> Outputs:
     """Cancel a queue's waiting and scheduled tasks."""
     who = actor()
-    yield output.purged(_to_the_end(lambda: runtime.commands().purge_queue(args.queue, who)))
+    yield output.purged(purging.purge(lambda: runtime.commands().purge_queue(args.queue, who)))
 
 
 def dlq(args: Namespace) -> Outputs:
     """Dead letters: a page, the groups, or away with all of them."""
     if args.purge:
         who = actor()
-        yield output.purged(_to_the_end(lambda: runtime.commands().purge_dlq(who)))
+        yield output.purged(purging.purge(lambda: runtime.commands().purge_dlq(who)))
     elif args.groups:
         yield output.dead_letter_groups(runtime.queries().dead_letter_groups())
     else:
@@ -144,15 +144,6 @@ def _each(args: Namespace, act: Callable[[str, Actor], None], outcome: str) -> O
     for task_id in args.ids:
         act(task_id, who)
         yield output.acted(task_id, outcome)
-
-
-def _to_the_end(step: Callable[[], Purged]) -> Purged:
-    last = step()
-    done = last.done
-    while last.done and last.remaining:
-        last = step()
-        done += last.done
-    return Purged(done, last.remaining)
 
 
 def _payload(argument: str) -> str | bytes:

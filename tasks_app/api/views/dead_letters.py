@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 
 from rest_framework.request import Request
@@ -13,6 +12,7 @@ from tasks_app import runtime
 from tasks_app.api import docs
 from tasks_app.api.auth import actor_of
 from tasks_app.api.base import ApiView, no_body, task_id
+from tasks_app.api.purging import purge
 from tasks_app.api.query import QueryReader
 from tasks_app.api.representation import dead_letter_body, dead_letter_group_body, encoded, listing
 from tasks_app.api.views.tasks import requeue
@@ -42,7 +42,7 @@ class DeadLetterGroupsView(ApiView):
 
     @docs.DLQ_GROUPS
     def get(self, request: Request) -> Response:
-        """Most frequent first."""
+        """The latest seen first, at most 200."""
         groups = runtime.queries().dead_letter_groups()
         return Response(listing(encoded(map(dead_letter_group_body, groups)), None))
 
@@ -75,16 +75,10 @@ class DeadLettersPurgeView(ApiView):
         """Steps until nothing is left or the time of one request is used up."""
         no_body(request)
         actor = actor_of(request)
-        return purged(lambda: runtime.commands().purge_dlq(actor))
+        return purging(lambda: runtime.commands().purge_dlq(actor))
 
 
-def purged(step: Callable[[], Purged]) -> Response:
+def purging(step: Callable[[], Purged]) -> Response:
     """``{done, remaining}`` after bounded steps; a client repeats the request while something remains."""
-    deadline = time.monotonic() + PURGE_BUDGET_S
-    last = step()
-    done = last.done
-    # A step that ends nothing while something is left meets records that only their own removal can end.
-    while last.done and last.remaining and time.monotonic() < deadline:
-        last = step()
-        done += last.done
-    return Response({"done": done, "remaining": last.remaining})
+    purged = purge(step, PURGE_BUDGET_S)
+    return Response({"done": purged.done, "remaining": purged.remaining})

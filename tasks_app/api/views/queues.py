@@ -13,7 +13,7 @@ from tasks_app.api.auth import actor_of
 from tasks_app.api.base import ApiView, body_fields, no_body, queue_name
 from tasks_app.api.representation import encoded, listing, queue_body
 from tasks_app.api.times import MOMENT_RULE, parse_moment
-from tasks_app.api.views.dead_letters import purged
+from tasks_app.api.views.dead_letters import purging
 from tasks_app.domain.errors import ValidationError
 
 MAX_REASON = 200
@@ -67,7 +67,7 @@ class QueuePurgeView(ApiView):
         """Its waiting and scheduled tasks become cancelled, in bounded steps."""
         no_body(request)
         queue, actor = queue_name(name), actor_of(request)
-        return purged(lambda: runtime.commands().purge_queue(queue, actor))
+        return purging(lambda: runtime.commands().purge_queue(queue, actor))
 
 
 def show(name: str) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from rest_framework.request import Request
@@ -10,12 +9,10 @@ from rest_framework.response import Response
 
 from tasks_app import runtime
 from tasks_app.api import docs
-from tasks_app.api.base import ApiView, worker_name
+from tasks_app.api.base import TASK_ID, ApiView, worker_name
 from tasks_app.api.query import QueryReader
 from tasks_app.api.representation import audit_body, encoded, listing, worker_body
 from tasks_app.domain.errors import NotFound
-
-TASK_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class WorkersView(ApiView):

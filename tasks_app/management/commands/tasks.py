@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from tasks_app.api.query import MAX_LIMIT
 from tasks_app.domain.errors import DtqError, InvalidCursor, MalformedJson, ValidationError
 from tasks_app.domain.status import TaskStatus
 from tasks_app.shell import actions
@@ -117,13 +118,13 @@ def _list_options(parser: ArgumentParser) -> None:
 
 
 def _page_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--limit", type=_limit, default=25, metavar="1-200")
+    parser.add_argument("--limit", type=_limit, default=25, metavar=f"1-{MAX_LIMIT}")
     parser.add_argument("--cursor", help="where the page before ended")
 
 
 def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 200:
-        raise ArgumentTypeError("must be a whole number 1..200")
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_LIMIT:
+        raise ArgumentTypeError(f"must be a whole number 1..{MAX_LIMIT}")
     return int(text)
 
 
