@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -54,8 +54,8 @@ class Config:
     log_json: bool = False
 
     def __post_init__(self) -> None:
-        for problem in self._problems():
-            raise ConfigError(problem)
+        if problems := self._problems():
+            raise ConfigError("; ".join(problems))
 
     @property
     def embedded(self) -> bool:
@@ -83,7 +83,7 @@ class Config:
         return round(self.visibility_timeout_s * 1000)
 
     def _problems(self) -> list[str]:
-        found = []
+        found: list[str] = []
 
         def need(ok: bool, name: str, rule: str) -> None:
             if not ok:
@@ -150,7 +150,8 @@ def config_from_env(env: Mapping[str, str]) -> Config:
             raise ConfigError(f"{variable} is not a setting of dtq")
         if text.strip():
             default = known[name].default
-            values[name] = _parse(variable, text.strip(), False if default in (None, MISSING) else default)
+            undecided = default is None  # a switch whose position follows from other settings
+            values[name] = _parse(variable, text.strip(), False if undecided else default)
     return Config(**values)
 
 

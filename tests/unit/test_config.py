@@ -109,6 +109,11 @@ def test_the_heartbeat_is_at_most_a_third_of_the_lease() -> None:
         Config(visibility_timeout_s=6.0, heartbeat_interval_s=2.1)
 
 
+def test_every_broken_rule_is_named_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"DTQ_MAX_QUEUES must be .*; DTQ_DLQ_MAXLEN must be "):
+        Config(max_queues=0, dlq_maxlen=0)
+
+
 def test_what_the_settings_imply() -> None:
     plain = Config()
     assert plain.embedded and plain.open_mode and plain.loads_demo_tasks
