@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import redis
 
@@ -24,10 +24,6 @@ from tasks_app.store.commands import Commands, Receipt
 from tasks_app.store.connections import connect
 from tasks_app.store.keys import Keys
 from tasks_app.store.queries import Queries
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
 
 # The cache below does not keep two threads of a web process from filling the registry at once.
 _filling = threading.Lock()
@@ -110,9 +106,9 @@ def _submission(task_type: str, payload: Mapping[str, Any] | None, options: Mapp
     return parse_submission(raw, config(), registry().defaults(task_type))
 
 
-def _import_named(name: str) -> ModuleType:
+def _import_named(name: str) -> None:
     try:
-        return importlib.import_module(name)
+        importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # the module is there, and something that it imports is not

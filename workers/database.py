@@ -52,7 +52,7 @@ class OnLoop:
 
     async def __aenter__(self) -> None:
         _current.set(self)
-        await self._context.__aenter__()  # type: ignore[no-untyped-call]
+        await self._context.__aenter__()  # type: ignore[no-untyped-call]  # asgiref has no types here
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -61,7 +61,7 @@ class OnLoop:
             if self.opened:
                 await sync_to_async(_close_all)()
         finally:
-            await self._context.__aexit__(kind, error, trace)  # type: ignore[no-untyped-call]
+            await self._context.__aexit__(kind, error, trace)  # type: ignore[no-untyped-call]  # as above
 
 
 _current: ContextVar[OnLoop | None] = ContextVar("dtq_task_on_loop", default=None)

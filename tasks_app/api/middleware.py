@@ -30,7 +30,7 @@ class RequestIdMiddleware:
         """The inner answer with the id added."""
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
-        request.request_id = request_id  # type: ignore[attr-defined]
+        request.request_id = request_id  # type: ignore[attr-defined]  # our own addition
         with bound_contextvars(request_id=request_id):
             response = self._get_response(request)
             if response.status_code >= 400 and _is_foreign_error(request, response):

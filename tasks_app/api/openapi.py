@@ -46,7 +46,7 @@ _NO_BODY = object()
 Answer = tuple[OpenApiResponse, tuple[OpenApiParameter, ...]]
 
 
-class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its metaclass has no types
     """The key as the document names it."""
 
     target_class = "tasks_app.api.auth.ApiKeyAuthentication"

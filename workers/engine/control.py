@@ -65,7 +65,7 @@ class ControlChannel:
         pubsub, self._pubsub = self._pubsub, None
         if pubsub is not None:
             with suppress(redis.exceptions.RedisError, OSError):  # it may be broken, which is why it is closed
-                await pubsub.aclose()  # type: ignore[no-untyped-call]
+                await pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it so
 
 
 def _obey(data: bytes, on_cancel: Callable[[str], None]) -> None:

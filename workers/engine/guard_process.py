@@ -107,10 +107,9 @@ class Guard:
 
 def main(descriptor: int, worker_pid: int) -> None:
     """Guard the worker until it hangs up or dies."""
+    # Sent to all of a service at once, they mean the worker, which still drains.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(
-            number, signal.SIG_IGN
-        )  # sent to all of a service at once, they mean the worker, which still drains
+        signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=descriptor) as line:
         line.settimeout(STEP_S)  # for the first message; afterwards the wait is shorter
         config, url, worker_id = pickle.loads(line.recv(MAX_MESSAGE_BYTES))  # noqa: S301 - from our own parent

@@ -69,7 +69,7 @@ class Watchdog:
 
     def _suspects(self) -> list[str]:
         """The task whose step is running; when that is none of ours, some of those that could be."""
-        executions = [e for e in list(self._leased.copy().values()) if e.task is not None and not e.ended]
+        executions = [e for e in self._leased.copy().values() if e.task is not None and not e.ended]
         current = asyncio.current_task(self._loop)
         guilty = [e for e in executions if e.task is current] or executions[:MAX_NAMED]
         return [f"{e.claimed.task_type} {e.claimed.id}" for e in guilty]

@@ -293,6 +293,6 @@ class Worker:
             queues=self._queues,
             processed=self._committer.processed,
             failed=self._committer.failed,
-            running=tuple(list(self._leased.copy())[:MAX_RUNNING_SHOWN]),
+            running=tuple(self._leased.copy())[:MAX_RUNNING_SHOWN],
             note="; ".join(notes),
         )
