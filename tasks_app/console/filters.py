@@ -16,7 +16,7 @@ SINCE_MS = {"15m": 900_000, "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_00
 SINCE_WORDS = {"15m": "last 15 minutes", "1h": "last hour", "24h": "last 24 hours", "7d": "last 7 days"}
 
 _WHOLE_ID = re.compile(r"[0-9a-f]{32}")
-_QUALIFIERS = {"type": "type", "queue": "queue", "status": "status", "worker": "worker"}
+_QUALIFIERS = frozenset({"type", "queue", "status", "worker"})
 _STATUS_WORDS = {
     "scheduled": TaskStatus.PENDING,
     "dead": TaskStatus.DEAD_LETTERED,

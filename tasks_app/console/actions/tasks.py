@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from django.http import HttpRequest, HttpResponse
 
-from tasks_app.console.access import actor_of, operator_action
+from tasks_app.console.access import View, actor_of, operator_action
 from tasks_app.console.actions.answers import Said, answer, ask, failed
 from tasks_app.console.presenters.statuses import STATUS_LOOKS
 from tasks_app.console.presenters.tasks import ACTION_LOOKS
@@ -32,7 +32,7 @@ DONE_WORDS = {
 }
 
 
-def act_on_task(action: Action) -> Callable[..., HttpResponse]:
+def act_on_task(action: Action) -> View:
     """The view of one action on one task: 202, or the API's status with a sentence."""
 
     @operator_action
@@ -49,7 +49,7 @@ def act_on_task(action: Action) -> Callable[..., HttpResponse]:
             return answer(request, failed(error, _sentence(error)))
         return answer(request, Said(f"Task {task_id[-12:]} {DONE_WORDS[action]}."))
 
-    return view  # type: ignore[return-value]
+    return view
 
 
 @operator_action

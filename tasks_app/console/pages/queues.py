@@ -82,7 +82,7 @@ def build_queue(reading: QueueReading) -> dict[str, Any]:
     return {"line": reading.line, "info": reading.info, "bands": bands}
 
 
-def build_oldest(reading: QueueReading) -> dict[str, Any]:
+def build_running(reading: QueueReading) -> dict[str, Any]:
     """What runs in this queue now."""
     where = TaskFilter(status=TaskStatus.RUNNING, queue=reading.info.name)
     page = reading.queries.tasks(where, None, 10)
@@ -98,7 +98,7 @@ queue = LivePage(
     reading=QueueReading,
     fragments=[
         Fragment("queue", "console/_queue.html", build_queue, _topics),
-        Fragment("running", "console/_running.html", build_oldest, _topics),
+        Fragment("running", "console/_running.html", build_running, _topics),
     ],
     base=lambda reading: {"info": reading.info, "title": reading.info.name},
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasks_app.console.presenters.numbers import duration
+from tasks_app.console.presenters.numbers import DAY, duration
 from tasks_app.domain.snapshot import QueueFlow
 
-DAYS_7_MS = 7 * 86_400_000
+WEEK_MS = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,6 @@ def drain_forecast(waiting: int, flow: QueueFlow | None, *, paused: bool) -> For
     if net <= 0.02 * flow.out:
         return Forecast("growing" if net < 0 else "holding", "amber")
     left_ms = waiting / net * 60_000
-    if left_ms > DAYS_7_MS:
+    if left_ms > WEEK_MS:
         return Forecast("over a week", "amber")
     return Forecast(f"empty in {duration(left_ms)}" if left_ms >= 1000 else "empty in a moment")

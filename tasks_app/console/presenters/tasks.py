@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from tasks_app.console.presenters.statuses import GONE, UNREADABLE, Look, look_of, outcome_look
 from tasks_app.domain.status import TaskStatus
-from tasks_app.domain.task import Attempt, Task, TaskDetail, UnreadableTask
+from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
 from tasks_app.domain.transitions import Action, allows
 
 ERROR_CHARS = 200
@@ -150,7 +150,7 @@ def timeline(detail: TaskDetail) -> list[Step]:
         points.append((attempt.started_at, look_of(TaskStatus.RUNNING), f"attempt {attempt.number}"))
         last = number == len(detail.attempts) - 1
         if attempt.ended_at is not None and not (last and task.status.is_terminal):
-            points.append((attempt.ended_at, _end_look(attempt), f"attempt {attempt.number}"))
+            points.append((attempt.ended_at, outcome_look(attempt.outcome), f"attempt {attempt.number}"))
     if task.status in {TaskStatus.PENDING, TaskStatus.RETRYING}:
         points.append((points[-1][0], look_of(task.status), ""))
     elif task.enqueued_at is not None and task.enqueued_at >= points[-1][0] and not task.status.is_terminal:
@@ -165,7 +165,3 @@ def timeline(detail: TaskDetail) -> list[Step]:
         took = None if following is None else max(0, following[0] - at)
         steps.append(Step(look, at, note, took, following is None and not task.status.is_terminal))
     return steps
-
-
-def _end_look(attempt: Attempt) -> Look:
-    return outcome_look(attempt.outcome)
