@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -15,7 +15,8 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from tasks_app.domain.config import Config
 
 MASK = "***"
-_URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/\s]*@")
+# Redis' addresses may have it among the parameters as well.
+_URL_PASSWORD = re.compile(r"""(?<=://)[^/@\s]*:[^/\s]*(?=@)|(?<=[?&]password=)[^&\s"'\\]+""")
 # What these say below is of no use to an operator, even at DEBUG.
 _LEVELS = {"django.request": "ERROR", "django.server": "WARNING", "uvicorn.error": "WARNING", "asyncio": "WARNING"}
 # Masking a one-letter password wherever it stands would garble every line and protect nothing.
@@ -101,7 +102,7 @@ def mask_secrets(secrets: tuple[str, ...]) -> Callable[[WrappedLogger, str, Any]
     known = re.compile("|".join(re.escape(secret) for secret in sorted(secrets, key=len, reverse=True)))
 
     def processor(logger: WrappedLogger, method: str, line: str) -> str:
-        line = _URL_PASSWORD.sub(f"{MASK}@", line)
+        line = without_password(line)
         return known.sub(MASK, line) if secrets else line
 
     return processor
@@ -110,12 +111,12 @@ def mask_secrets(secrets: tuple[str, ...]) -> Callable[[WrappedLogger, str, Any]
 def secrets_of(config: Config) -> tuple[str, ...]:
     """The settings' own secrets, in each spelling in which they may turn up."""
     found = {config.api_key, config.metrics_token}
-    password = urlsplit(config.redis_url).password
-    if password:
+    url = urlsplit(config.redis_url)
+    for password in (url.password or "", *parse_qs(url.query).get("password", ())):
         found |= {password, unquote(password)}
     return tuple(secret for secret in found if len(secret) >= _SHORTEST_MASKED_SECRET)
 
 
 def without_password(url: str) -> str:
-    """``url`` as it may be shown to people."""
-    return _URL_PASSWORD.sub(f"{MASK}@", url)
+    """``url``, or a text with some, as it may be shown to people."""
+    return _URL_PASSWORD.sub(MASK, url)

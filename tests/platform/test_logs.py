@@ -99,10 +99,16 @@ def test_the_level_counts(configure: Configure, capsys: pytest.CaptureFixture[st
         ("rediss://u:p:w@host", "rediss://***@host"),
         ("redis://host/0", "redis://host/0"),
         ("unix:///run/valkey.sock", "unix:///run/valkey.sock"),
+        ("unix:///run/valkey.sock?db=1&password=pw", "unix:///run/valkey.sock?db=1&password=***"),
+        ('{"url": "redis://host?password=pw", "n": 1}', '{"url": "redis://host?password=***", "n": 1}'),
     ],
 )
 def test_urls_are_shown_without_their_password(url: str, shown: str) -> None:
     assert logs.without_password(url) == shown
+
+
+def test_a_password_among_the_parameters_is_a_secret() -> None:
+    assert set(logs.secrets_of(Config(redis_url="redis://host?password=s3cr3t%21PW"))) == {"s3cr3t!PW"}
 
 
 def test_a_secret_too_short_to_hide_is_not_looked_for() -> None:

@@ -6,13 +6,13 @@ import dataclasses
 import platform
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import urlsplit
 
 from tasks_app import __version__
 from tasks_app.conf import redis_url
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters import numbers
 from tasks_app.domain.config import PREFIX, Config
+from tasks_app.logs import without_password
 
 MASK = "•••• set"
 _SECRETS = frozenset({"api_key", "metrics_token"})
@@ -64,7 +64,7 @@ def _shown(name: str, value: object) -> str:
     if name in _SECRETS:
         return MASK if value else "not set"
     if name == "redis_url":
-        return _without_password(redis_url())
+        return without_password(redis_url())
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
     if value in (None, ""):
@@ -83,15 +83,6 @@ def _unit(name: str, value: object) -> str:
     if name.endswith(("_s", "_delay")):
         return f"s, {numbers.duration(value * 1000)}" if value >= 60 else "s"
     return ""
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    user = parts.username or ""
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=f"{user}:••••@{host}").geturl()
 
 
 system = LivePage(
