@@ -45,6 +45,7 @@
         {
           ...axis,
           size: 58,
+          space: 24,
           incrs: chart.unit === "ms" ? ROUND_MS : ROUND,
           grid: { stroke: color("--chart-grid"), width: 1 },
           values: (plot, values) => values.map(label),

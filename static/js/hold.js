@@ -7,8 +7,9 @@
     if (document.querySelector("dialog[open]")) return "a dialog is open";
     if (!fragment.hasAttribute("data-hold")) return "";
     const ticked = fragment.querySelectorAll("input[data-tick]:checked").length;
-    if (ticked) return `${ticked} selected`;
-    if (fragment.contains(document.activeElement)) return "a row has the focus";
+    if (ticked) return ticked === 1 ? "1 selected" : "some selected";
+    // A button that was clicked keeps the focus; only a keyboard's focus says that somebody is still busy here.
+    if (fragment.querySelector(":focus-visible")) return "a row has the focus";
     if (hovers.matches && fragment.matches(":hover")) return "the pointer is on the list";
     return "";
   };

@@ -26,7 +26,11 @@
     if (document.activeElement && document.activeElement !== document.body) document.activeElement.blur();
     if (current()) return current().classList.remove("is-cursor");
     const up = document.querySelector("[data-up]");
-    if (up) location.href = up.href;
+    if (!up) return;
+    // Coming from that list, its filter and page are worth keeping.
+    const from = document.referrer && new URL(document.referrer);
+    if (from && from.origin === location.origin && from.pathname === new URL(up.href).pathname) history.back();
+    else location.href = up.href;
   }
 
   document.addEventListener("keydown", (event) => {

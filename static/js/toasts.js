@@ -18,16 +18,9 @@ window.dtq = window.dtq || {};
   }
 
   dtq.toast = (text, tone = "grey") => {
-    const node = document.createElement("div");
-    node.className = `toast tone-${tone}`;
-    const body = document.createElement("div");
-    body.textContent = text;
-    const close = document.createElement("button");
-    close.type = "button";
-    close.className = "btn is-plain is-small";
-    close.dataset.dismiss = "";
-    close.textContent = "Dismiss";
-    node.append(body, close);
+    // The server's own markup, so that both kinds look the same.
+    const node = document.getElementById(`toast-${tone}`).content.firstElementChild.cloneNode(true);
+    node.querySelector("div").textContent = text;
     box().append(node);
   };
 

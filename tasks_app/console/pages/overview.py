@@ -55,9 +55,12 @@ class OverviewReading(Reading):
 
 
 def build_tiles(reading: OverviewReading) -> dict[str, Any]:
-    """A tile per status, linked to the list it counts."""
+    """A tile per status, linked to the list it counts; before the first task, how to submit one."""
     tasks, dead = reverse("console:tasks"), reverse("console:dlq")
+    base = reading.request.build_absolute_uri(reverse("console:overview"))
     return {
+        "nothing_yet": not any(reading.counts.values()),
+        "first_line": first_line(base, needs_key=not reading.config.open_mode),
         "tiles": [
             {
                 "url": dead if status is TaskStatus.DEAD_LETTERED else f"{tasks}?status={status.value}",
@@ -117,9 +120,6 @@ def build_places(reading: OverviewReading) -> dict[str, Any]:
         "more_workers": max(0, len(workers) - WORKERS_SHOWN),
         "kinds": [(group, error_line(group.error_class, group.error_message)) for group in groups[:KINDS_SHOWN]],
         "more_kinds": max(0, len(groups) - KINDS_SHOWN),
-        "curl": first_line(
-            reading.request.build_absolute_uri(reverse("console:overview")), needs_key=not reading.config.open_mode
-        ),
     }
 
 

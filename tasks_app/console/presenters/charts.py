@@ -106,7 +106,7 @@ def trend(series: Series) -> Chart:
         "count",
         [point.at / 1000 for point in series.points],
         [Line("failed", 2, failed)],
-        f"{total:,} in the last {WINDOWS[series.window]}; {newest:,} of them in the {span} that run now.",
+        f"{total:,} in the last {WINDOWS[series.window]}; {newest:,} of them in the current {span}.",
     )
 
 
