@@ -110,7 +110,7 @@ def mask_secrets(secrets: tuple[str, ...]) -> Callable[[WrappedLogger, str, Any]
 
 def secrets_of(config: Config) -> tuple[str, ...]:
     """The settings' own secrets, in each spelling in which they may turn up."""
-    found = {config.api_key, config.metrics_token}
+    found = {config.api_key}
     url = urlsplit(config.redis_url)
     for password in (url.password or "", *parse_qs(url.query).get("password", ())):
         found |= {password, unquote(password)}

@@ -49,7 +49,6 @@ class Config:
     dlq_enabled: bool = True
     dlq_maxlen: int = 100_000
     redact_keys: tuple[str, ...] = ("password", "passwd", "secret", "token", "api_key", "authorization")
-    metrics_token: str = ""
     log_level: str = "INFO"
     log_json: bool = False
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks_app.domain.errors import UnreadableRecord
-from tasks_app.domain.snapshot import AuditEntry, DeadLetter
+from tasks_app.domain.snapshot import AuditEntry, DeadLetter, Pause
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Attempt, LogLine, Task, UnreadableTask
 
@@ -112,24 +112,51 @@ def decode_row(task_id: str, values: Sequence[bytes | None] | None) -> Task | Un
 
 
 def decode_attempt(text: bytes) -> Attempt:
-    """An element of a task's attempts list."""
-    raw = json.loads(text)
-    return Attempt(
-        number=int(raw["number"]),
-        outcome=raw["outcome"],
-        worker_id=raw["worker_id"],
-        started_at=int(raw["started_at"]),
-        ended_at=int(raw["ended_at"]),
-        error_class=raw.get("error_class") or None,
-        error_message=raw.get("error_message") or None,
-        traceback=raw.get("traceback") or None,
-    )
+    """An element of a task's attempts list; a damaged one reads as a failed attempt that says so."""
+    try:
+        raw = json.loads(text)
+        return Attempt(
+            number=int(raw["number"]),
+            outcome=raw["outcome"],
+            worker_id=raw["worker_id"],
+            started_at=int(raw["started_at"]),
+            ended_at=int(raw["ended_at"]),
+            error_class=raw.get("error_class") or None,
+            error_message=raw.get("error_message") or None,
+            traceback=raw.get("traceback") or None,
+        )
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Attempt(0, "failed", "", 0, 0, "UnreadableRecord", "The entry of this attempt is damaged")
 
 
 def decode_log_line(text: bytes) -> LogLine:
-    """An element of a task's log: ``<ms> <attempt> <message>``."""
-    at, attempt, message = text.decode(errors="replace").split(" ", 2)
-    return LogLine(int(at), int(attempt), message)
+    """An element of a task's log: ``<ms> <attempt> <message>``; a damaged one is all message."""
+    line = text.decode(errors="replace")
+    at, _, rest = line.partition(" ")
+    attempt, _, message = rest.partition(" ")
+    if at.isdecimal() and attempt.isdecimal():
+        return LogLine(int(at), int(attempt), message)
+    return LogLine(0, 0, line)
+
+
+def decode_pause(text: bytes | None) -> Pause | None:
+    """A queue's pause. A damaged one still pauses the queue, so it is shown, without what cannot be read."""
+    if text is None:
+        return None
+    try:
+        raw = json.loads(text)
+        return Pause(by=raw["by"], at=int(raw["at"]), reason=raw.get("reason", ""), until=raw.get("until"))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Pause(by="", at=0, reason="(unreadable)")
+
+
+def decode_running(text: str) -> tuple[str, ...]:
+    """The ids in a worker's heartbeat; none when they do not decode."""
+    try:
+        ids = json.loads(text)
+    except ValueError:
+        return ()
+    return tuple(map(str, ids)) if isinstance(ids, list) else ()
 
 
 def decode_dead_letter(entry: bytes, fields: Mapping[bytes, bytes]) -> DeadLetter:
@@ -140,12 +167,12 @@ def decode_dead_letter(entry: bytes, fields: Mapping[bytes, bytes]) -> DeadLette
         task_id=texts.get("task_id", ""),
         task_type=texts.get("task_type", ""),
         queue=texts.get("queue", ""),
-        attempts=_number(texts.get("attempts")),
+        attempts=number(texts.get("attempts")),
         error_class=texts.get("error_class", ""),
         error_message=texts.get("error_message", ""),
         fingerprint=texts.get("fingerprint", ""),
         worker_id=texts.get("worker_id", ""),
-        failed_at=_number(texts.get("failed_at")) or entry_ms(entry),
+        failed_at=number(texts.get("failed_at")) or entry_ms(entry),
     )
 
 
@@ -154,7 +181,7 @@ def decode_audit(entry: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:
     texts = _texts(fields)
     return AuditEntry(
         entry=entry.decode(),
-        at=_number(texts.get("ts")) or entry_ms(entry),
+        at=number(texts.get("ts")) or entry_ms(entry),
         actor=texts.get("actor", ""),
         action=texts.get("action", ""),
         target=texts.get("target", ""),
@@ -187,5 +214,6 @@ def _integer(fields: Mapping[str, str], name: str) -> int | None:
     return int(fields[name]) if name in fields else None
 
 
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isdigit() else 0
+def number(text: str | None) -> int:
+    """A whole number from a stream or heartbeat field; 0 when it is none."""
+    return int(text) if text and text.isdecimal() else 0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
 from redis.exceptions import ResponseError
 
 from tasks_app.domain.errors import NotFound
-from tasks_app.domain.snapshot import Pause, QueueInfo, ServerInfo, WorkerInfo
+from tasks_app.domain.snapshot import QueueInfo, ServerInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
+from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.keys import GROUP
 from tasks_app.store.reader import Pipeline
@@ -61,11 +61,17 @@ class Fleet(Stats):
         return sorted(infos, key=lambda info: info.id)
 
     def worker(self, worker_id: str) -> WorkerInfo:
-        """One worker. Raises NotFound. Two round trips."""
-        for info in self.workers():
-            if info.id == worker_id:
-                return info
-        raise NotFound(f"There is no worker {worker_id}")
+        """One worker. Raises NotFound. One round trip."""
+
+        def read(pipe: Pipeline) -> None:
+            pipe.time()
+            pipe.zscore(self._keys.workers, worker_id)
+            pipe.hgetall(self._keys.worker(worker_id))
+
+        time, seen_at, record = self._all(read)
+        if seen_at is None:
+            raise NotFound(f"There is no worker {worker_id}")
+        return self._worker_info(worker_id, int(seen_at), record, time[0] * 1000 + time[1] // 1000)
 
     def leader(self) -> str | None:
         """The worker or scheduler that leads, if any. One round trip."""
@@ -120,7 +126,7 @@ class Fleet(Stats):
                     dead_lettered=dead,
                     # An id opens with the milliseconds of its birth, so the oldest one needs no record.
                     oldest_at=_born_at(oldest[0].decode()) if oldest else None,
-                    pause=_pause(pause),
+                    pause=codec.decode_pause(pause),
                 )
             )
         return infos
@@ -154,16 +160,16 @@ class Fleet(Stats):
             id=worker_id,
             state=state,
             host=texts.get("host", ""),
-            pid=int(texts.get("pid", 0)),
+            pid=codec.number(texts.get("pid")),
             version=texts.get("version", ""),
-            started_at=int(texts.get("started_at", 0)),
+            started_at=codec.number(texts.get("started_at")),
             seen_at=seen_at,
-            concurrency=int(texts.get("concurrency", 0)),
-            occupied=int(texts.get("occupied", 0)),
+            concurrency=codec.number(texts.get("concurrency")),
+            occupied=codec.number(texts.get("occupied")),
             queues=tuple(filter(None, texts.get("queues", "").split(","))),
-            processed=int(texts.get("processed", 0)),
-            failed=int(texts.get("failed", 0)),
-            running=tuple(json.loads(texts.get("running", "[]"))),
+            processed=codec.number(texts.get("processed")),
+            failed=codec.number(texts.get("failed")),
+            running=codec.decode_running(texts.get("running", "[]")),
             note=texts.get("note", ""),
         )
 
@@ -173,10 +179,3 @@ def _born_at(task_id: str) -> int | None:
         return int(task_id[:12], 16)
     except ValueError:
         return None  # a planted member; unknown is shown as unknown
-
-
-def _pause(text: bytes | None) -> Pause | None:
-    if text is None:
-        return None
-    raw = json.loads(text)
-    return Pause(by=raw["by"], at=int(raw["at"]), reason=raw.get("reason", ""), until=raw.get("until"))

@@ -15,7 +15,7 @@ from tasks_app.domain.config import PREFIX, Config
 from tasks_app.logs import without_password
 
 MASK = "•••• set"
-_SECRETS = frozenset({"api_key", "metrics_token"})
+_SECRETS = frozenset({"api_key"})
 _PACKAGES = ("Django", "redis", "uvicorn", "django-htmx")
 
 
