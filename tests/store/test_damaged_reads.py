@@ -1,4 +1,4 @@
-"""Damaged entries beside the records (attempts, log lines, pauses, heartbeats) are shown as such and spoil no others."""
+"""Damaged entries beside the records (attempts, log lines, pauses, heartbeats) show as such and spoil no others."""
 
 from __future__ import annotations
 
