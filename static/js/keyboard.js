@@ -1,6 +1,8 @@
 // The keyboard map (see the help dialog). Silent while typing and with modifier keys.
 (() => {
   let pendingGo = 0;
+  let leaving = false;
+  window.addEventListener("pageshow", () => (leaving = false));
   const rows = () => [...document.querySelectorAll("tr[data-id], tr[data-row]")];
   const current = () => document.querySelector("tr.is-cursor");
 
@@ -26,7 +28,8 @@
     if (document.activeElement && document.activeElement !== document.body) document.activeElement.blur();
     if (current()) return current().classList.remove("is-cursor");
     const up = document.querySelector("[data-up]");
-    if (!up) return;
+    if (!up || leaving) return;
+    leaving = true; // a second press must not go back once more
     // Coming from that list, its filter and page are worth keeping.
     const from = document.referrer && new URL(document.referrer);
     if (from && from.origin === location.origin && from.pathname === new URL(up.href).pathname) history.back();

@@ -9,7 +9,7 @@ import pytest
 
 from tasks_app.console.filters import parse_search
 from tasks_app.console.presenters import json_view, numbers, times
-from tasks_app.console.presenters.curl import submit_line
+from tasks_app.console.presenters.curl import hint, submit_line
 from tasks_app.console.presenters.forecast import drain_forecast
 from tasks_app.console.presenters.statuses import STATUS_LOOKS
 from tasks_app.console.presenters.waiting import why_not_running
@@ -126,6 +126,16 @@ def test_a_curl_line_quotes_what_a_shell_would_run() -> None:
     assert "'\"'\"'s $(rm -rf /) `id`" in line
     assert '"password":"***"' in line
     assert "$DTQ_API_KEY" in line
+    assert "***" in hint(task, ("password",))
+    assert hint(task, ()) == ""
+
+
+def test_a_curl_line_submits_the_metadata_too_and_says_where_a_long_payload_belongs() -> None:
+    task = replace(TASK, metadata_json='{"ttl_seconds":5}')
+    assert '"metadata":{"ttl_seconds":5}' in submit_line(task, "http://h/", (), needs_key=False)
+    long = replace(TASK, payload_json='{"x":"' + "y" * 5000 + '"}')
+    assert "@task.json" in submit_line(long, "http://h/", (), needs_key=False)
+    assert "task.json" in hint(long, ())
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def build_tiles(reading: OverviewReading) -> dict[str, Any]:
                 "alarm": status in ALARMING and reading.counts[status] > 0,
             }
             for status, look in STATUS_LOOKS.items()
-        ]
+        ],
     }
 
 

@@ -14,7 +14,7 @@ from tasks_app.console.access import seen_by_users
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.pages.audit import detail_words
 from tasks_app.console.presenters import json_view
-from tasks_app.console.presenters.curl import submit_line
+from tasks_app.console.presenters.curl import hint, submit_line
 from tasks_app.console.presenters.statuses import UNREADABLE, look_of, outcome_look
 from tasks_app.console.presenters.tasks import buttons, timeline
 from tasks_app.console.presenters.times import iso
@@ -146,6 +146,7 @@ def build_page(reading: TaskReading) -> dict[str, Any]:
             ("payload", json_view.view(task.payload_json, redact)),
             ("metadata", json_view.view(task.metadata_json, redact)),
         ],
+        "curl_hint": hint(task, redact),
         "curl": submit_line(task, base, redact, needs_key=not reading.config.open_mode),
     }
 

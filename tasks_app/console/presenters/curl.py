@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from tasks_app.console.presenters.json_view import masked_text
+from tasks_app.console.presenters.json_view import MASK, masked_text
 from tasks_app.domain.strict_json import dumps
 from tasks_app.domain.task import Task
 
@@ -21,11 +21,24 @@ def submit_line(task: Task, base_url: str, redact: tuple[str, ...], *, needs_key
         f'"max_attempts":{task.max_attempts}',
         f'"timeout_ms":{task.timeout_ms}',
     ]
+    metadata = masked_text(task.metadata_json or "{}", redact)
+    if metadata.strip() != "{}":
+        fields.append(f'"metadata":{metadata}')
     too_long = len(payload) > SHOWN_PAYLOAD
     if not too_long:
         fields.append(f'"payload":{payload}')
     body = "@task.json" if too_long else "{" + ",".join(fields) + "}"
     return _line(base_url, body, needs_key=needs_key)
+
+
+def hint(task: Task, redact: tuple[str, ...]) -> str:
+    """What has to be done before :func:`submit_line` submits the same task; empty when it can be pasted as it is."""
+    texts = (task.payload_json or "{}", task.metadata_json or "{}")
+    hidden = any(masked_text(text, redact) != text for text in texts)
+    if len(masked_text(texts[0], redact)) > SHOWN_PAYLOAD:
+        keep = " and fill in what is masked" if hidden else ""
+        return f"The payload is too long for a line: save the request with its payload as task.json first{keep}."
+    return f"Values shown as {MASK} are masked: fill them in first." if hidden else ""
 
 
 def first_line(base_url: str, *, needs_key: bool) -> str:
