@@ -9,6 +9,10 @@
     if (event.target instanceof HTMLDialogElement && event.target.open) event.target.close(); // a click on the scrim
   });
 
+  // The page of an outage tries again by itself, but not while somebody types into the search box.
+  const retry = document.querySelector("[data-retry-ms]");
+  if (retry) setInterval(() => document.activeElement.matches("input") || location.reload(), Number(retry.dataset.retryMs));
+
   const strip = document.querySelector(".nav");
   const here = strip?.querySelector("[aria-current]");
   if (here && strip.scrollWidth > strip.clientWidth) strip.scrollLeft = here.offsetLeft - strip.clientWidth / 3;

@@ -65,6 +65,7 @@ async def test_an_outage_of_redis_is_said_and_heals_with_a_resync(
         await stage.claim()
     await expect(stamp).to_have_attribute("data-state", "live", timeout=20_000)
     await expect(tab.page.locator(f"#t-{task_id} .badge")).to_have_text("running")
+    await expect(page.page.locator(f"#t-{task_id}")).to_be_visible(timeout=20_000)
     await context.close()
 
 
