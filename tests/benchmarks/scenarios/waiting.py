@@ -8,7 +8,8 @@ import time
 from tests.benchmarks.figures import Figures
 from tests.benchmarks.stage import Stage, counting, process_cpu_s
 
-IDLE_S = 10
+SETTLE_S = 5
+IDLE_S = 20
 
 
 def latency(stage: Stage) -> Figures:
@@ -26,10 +27,15 @@ def latency(stage: Stage) -> Figures:
 
 
 def cost(stage: Stage) -> Figures:
-    """One idle worker with its scheduler for ten seconds: commands a second and share of a core."""
+    """One idle worker with its scheduler for twenty seconds: what it sends, and shares of a core.
+
+    ``round_trips_per_s``: script calls and waits at the doorbell; ``commands_per_s``: what runs inside scripts, too.
+    The clock starts five seconds after the last task, when the leader's first sweeps are through.
+    """
     with stage.workers(1, 10) as (pid,):
         stage.submit(10)
         stage.wait_for(lambda: stage.succeeded() == 10)
+        time.sleep(SETTLE_S)
         cpu = process_cpu_s(pid)
         with counting(stage.client) as spent:
             time.sleep(IDLE_S)
