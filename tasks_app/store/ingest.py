@@ -73,8 +73,7 @@ class Ingest:
             when = f"+{s.delay_ms}" if not s.run_at_ms else str(s.run_at_ms)
             key = s.idempotency_key or ""
             args += (
-                # The variant bits of a UUID, then 62 random ones.
-                f"{8 + secrets.randbelow(4):x}{secrets.randbits(60):015x}",
+                f"{secrets.randbits(52):013x}",  # the end of the id
                 s.task_type,
                 s.queue,
                 s.priority,

@@ -100,13 +100,14 @@ class TestRollUp:
     async def test_what_is_not_summed_up_yet_is_in_every_window(self, stage: Stage, queries: Queries) -> None:
         await self.roll(stage)
         now = minute(stage)
-        for age in range(2):
-            fields = {"q|t|submitted": 3, "q||depth": 5 + age, "r||depth": 1}
-            stage.client.hset(stage.keys.stats("m", now - age), mapping=fields)
-            stage.client.expire(stage.keys.stats("m", now - age), 600)
+        unsummed = {now, max(now - 1, now // 10 * 10)}  # one minute only where ten have just ended
+        for number in unsummed:
+            fields = {"q|t|submitted": 3, "q||depth": 6, "r||depth": 1}
+            stage.client.hset(stage.keys.stats("m", number), mapping=fields)
+            stage.client.expire(stage.keys.stats("m", number), 600)
         for window in GRAINS:
             points = [point for point in queries.series(window).points if point.submitted]
-            assert sum(point.submitted for point in points) == 6
+            assert sum(point.submitted for point in points) == 3 * len(unsummed)
             assert max(point.depth or 0 for point in points) == 7
 
     async def test_doing_it_again_changes_nothing(self, stage: Stage, queries: Queries, keys: Keys) -> None:

@@ -50,8 +50,10 @@ end
 
 local function accept(sequence, random, task_type, queue, priority, max_attempts, timeout_ms, payload, metadata, when, ttl,
                       key, fingerprint)
-  -- UUID version 7: milliseconds, then the place in this call, then randomness, so that ids sort by birth.
-  local id = string.format('%06x%06x7%03x', math.floor(now / 16777216), now % 16777216, sequence) .. random
+  -- UUID version 7: milliseconds, their fraction (no two calls begin in one microsecond), the place in this call beside
+  -- the variant bits, then randomness. So ids sort by birth.
+  local id = string.format('%06x%06x7%03x%x%02x', math.floor(now / 16777216), now % 16777216, time[2] % 1000 * 4,
+    8 + math.floor(sequence / 256), sequence % 256) .. random
   local fields = { 'priority', priority, 'attempt', 1, 'max_attempts', max_attempts, 'timeout_ms', timeout_ms,
     'payload', payload, 'created_at', now }
   local n = #fields
