@@ -1,4 +1,4 @@
-"""Django's settings. What an operator sets are the ``DTQ_`` variables (docs/operations.md); this file reads them.
+"""Django's settings. What an operator sets are the ``DTQ_`` variables (docs/settings.md); this file reads them.
 
 ``DTQ_DJANGO_`` variables concern the site only:
 ``SECRET_KEY``, ``ALLOWED_HOSTS``, ``CSRF_TRUSTED_ORIGINS`` (comma-separated), ``SCRIPT_NAME`` (the sub-path behind a

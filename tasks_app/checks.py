@@ -37,7 +37,7 @@ def check_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> li
     try:
         config()
     except ConfigError as error:
-        return [checks.Error(error.message, hint="The settings are listed in docs/operations.md.", id="dtq.E001")]
+        return [checks.Error(error.message, hint="The settings are listed in docs/settings.md.", id="dtq.E001")]
     return []
 
 

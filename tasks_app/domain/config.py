@@ -16,7 +16,8 @@ PREFIX = "DTQ_"
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _KEY_PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,32}|\{[A-Za-z0-9_.-]{1,32}\}")
-_SCHEMES = frozenset({"redis", "rediss", "unix", "redis+sentinel"})
+_DATABASE = re.compile(r"(/\d*)?")
+_FORM = "must have the form redis://user:password@host:6379/0, with / ? # @ : of a password as %2F %3F %23 %40 %3A"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,8 @@ class Config:
             if not ok:
                 found.append(f"{PREFIX}{name.upper()} {rule}, not {getattr(self, name)!r}")
 
-        if self.redis_url:
-            scheme = urlsplit(self.redis_url).scheme
-            if scheme not in _SCHEMES:  # the value may hold a password, so only its scheme is shown
-                found.append(f"{PREFIX}REDIS_URL must start with one of {sorted(_SCHEMES)}, not {scheme!r}")
+        if self.redis_url and (problem := _address_problem(self.redis_url)):
+            found.append(f"{PREFIX}REDIS_URL {problem}")
         need(_KEY_PREFIX.fullmatch(self.key_prefix) is not None, "key_prefix", "must be 1-32 of A-Z a-z 0-9 _ . -")
         if self.api_key and (not self.api_key.isascii() or not self.api_key.isprintable()):
             found.append(f"{PREFIX}API_KEY must be printable ASCII")
@@ -138,20 +137,31 @@ def config_from_env(env: Mapping[str, str]) -> Config:
     Raises:
         ConfigError: a value does not parse, breaks its rule, or the name is unknown (a typing mistake would
             otherwise silently leave a default in force). The ``DTQ_TEST_`` and ``DTQ_DJANGO_`` names are not ours.
+            Says everything that is wrong at once.
     """
     known = {f.name: f for f in fields(Config)}
     values: dict[str, Any] = {}
+    problems: list[str] = []
     for variable, text in env.items():
         if not variable.startswith(PREFIX) or variable.startswith(("DTQ_TEST_", "DTQ_DJANGO_")):
             continue
         name = variable.removeprefix(PREFIX).lower()
         if name not in known:
-            raise ConfigError(f"{variable} is not a setting of dtq")
-        if text.strip():
+            problems.append(f"{variable} is not a setting of dtq")
+        elif text.strip():
             default = known[name].default
             undecided = default is None  # a switch whose position follows from other settings
-            values[name] = _parse(variable, text.strip(), False if undecided else default)
-    return Config(**values)
+            try:
+                values[name] = _parse(variable, text.strip(), False if undecided else default)
+            except ConfigError as error:
+                problems.append(error.message)
+    try:
+        settings = Config(**values)
+    except ConfigError as error:
+        problems.append(error.message)
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return settings
 
 
 def _parse(variable: str, text: str, default: object) -> object:
@@ -181,3 +191,21 @@ def _parse_bool(text: str) -> bool:
     if lowered in _FALSE:
         return False
     raise ValueError(text)
+
+
+def _address_problem(url: str) -> str | None:
+    """What is wrong with a server's address. Shows no part of it: a password may be where nothing expects one."""
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        return "must start with redis://, rediss:// or unix://"
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # checked by asking for it
+    except ValueError:
+        return _FORM
+    if parts.scheme == "unix":
+        return None if parts.path else "must name a socket, such as unix:///run/valkey.sock"
+    if "@" in f"{parts.path}{parts.query}{parts.fragment}":
+        return _FORM
+    if _DATABASE.fullmatch(parts.path) is None or parts.fragment:
+        return "must end with the number of a database, such as /0, or with nothing"
+    return None

@@ -15,6 +15,14 @@ from tasks_app.domain.retry import RetryPolicy
 REFUSED: list[tuple[str, Any]] = [
     ("redis_url", "http://localhost"),
     ("redis_url", "localhost:6379"),
+    ("redis_url", "REDIS://localhost"),
+    ("redis_url", "redis+sentinel://a:1/main"),
+    ("redis_url", "redis://localhost:port/0"),
+    ("redis_url", "redis://localhost:6379/zero"),
+    ("redis_url", "redis://localhost:6379/0/1"),
+    ("redis_url", "redis://localhost:6379/0#1"),
+    ("redis_url", "redis://[::1/0"),
+    ("redis_url", "unix://"),
     ("key_prefix", ""),
     ("key_prefix", "a b"),
     ("key_prefix", "a:b"),
@@ -67,7 +75,9 @@ ACCEPTED: list[tuple[str, Any]] = [
     ("redis_url", "redis://localhost:6379/0"),
     ("redis_url", "rediss://localhost"),
     ("redis_url", "unix:///run/redis.sock"),
-    ("redis_url", "redis+sentinel://a:1,b:2/main"),
+    ("redis_url", "unix:///run/redis.sock?db=1"),
+    ("redis_url", "redis://user:p%23s@[::1]:6379/15?socket_timeout=1"),
+    ("redis_url", "redis://:p@ss@localhost"),
     ("key_prefix", "{dtq}"),
     ("key_prefix", "x" * 32),
     ("worker_concurrency", 10_000),
@@ -94,10 +104,25 @@ def test_the_edges_are_accepted(name: str, value: Any) -> None:
     assert getattr(Config(**{name: value}), name) == value
 
 
-def test_no_message_shows_a_secret() -> None:
-    with pytest.raises(ConfigError) as refused:
-        Config(redis_url="http://user:s3cr3t@host/0")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:s3cr3t@host/0",
+        "redis://:s3cr3t#@host/0",
+        "redis://:#s3cr3t@host/0",
+        "redis://:1/s3cr3t@host/0",
+        "redis://:1?s3cr3t@host/0",
+        "redis://:s3cr3t/@host/0",
+        "redis://:@/#s3cr3t@host/0",
+    ],
+)
+def test_no_message_shows_a_part_of_a_password(url: str) -> None:
+    with pytest.raises(ConfigError, match="DTQ_REDIS_URL") as refused:
+        Config(redis_url=url)
     assert "s3cr3t" not in str(refused.value)
+
+
+def test_no_message_shows_a_secret() -> None:
     with pytest.raises(ConfigError) as refused:
         Config(api_key="s3cr3t\n")
     assert "s3cr3t" not in str(refused.value)
@@ -112,6 +137,16 @@ def test_the_heartbeat_is_at_most_a_third_of_the_lease() -> None:
 def test_every_broken_rule_is_named_at_once() -> None:
     with pytest.raises(ConfigError, match=r"DTQ_MAX_QUEUES must be .*; DTQ_DLQ_MAXLEN must be "):
         Config(max_queues=0, dlq_maxlen=0)
+
+
+def test_values_that_do_not_parse_hide_no_other_mistake() -> None:
+    with pytest.raises(ConfigError) as refused:
+        config_from_env({"DTQ_DLQ_ENABLED": "perhaps", "DTQ_RETRY_JITER": "1", "DTQ_MAX_QUEUES": "0"})
+    assert refused.value.message.split("; ") == [
+        "DTQ_DLQ_ENABLED must be true or false, not 'perhaps'",
+        "DTQ_RETRY_JITER is not a setting of dtq",
+        "DTQ_MAX_QUEUES must be 1..10000, not 0",
+    ]
 
 
 def test_what_the_settings_imply() -> None:
