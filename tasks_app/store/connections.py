@@ -12,6 +12,7 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.connection import HiredisRespSerializer
 from redis.exceptions import (
+    AuthenticationError,
     BusyLoadingError,
     ClusterDownError,
     ConnectionError,
@@ -26,9 +27,15 @@ from redis.retry import Retry
 from tasks_app.domain.errors import StoreUnavailable
 
 _GONE = (ConnectionError, TimeoutError, ClusterDownError)
-_REFUSED = {BusyLoadingError: "LOADING", ReadOnlyError: "READONLY", OutOfMemoryError: "OOM"}
+_REFUSED = {
+    AuthenticationError: "NOAUTH",
+    BusyLoadingError: "LOADING",
+    ReadOnlyError: "READONLY",
+    OutOfMemoryError: "OOM",
+}
 # By the first word of the error reply, which is all there is where the client library has no class for it.
 _REFUSED_WORDS = {
+    "NOAUTH": "Redis wants another user name or password",
     "OOM": "Redis is out of memory",
     "MISCONF": "Redis cannot write to its disk",
     "READONLY": "Redis is a read-only replica",

@@ -27,7 +27,7 @@ from tests.support.builders import make_config
         (redis.ConnectionError("refused"), "cannot be reached"),
         (redis.TimeoutError("slow"), "cannot be reached"),
         (ClusterDownError("down"), "cannot be reached"),
-        (AuthenticationError("who"), "cannot be reached"),
+        (AuthenticationError("who"), "another user name or password"),
         (BusyLoadingError("loading"), "is loading its data"),
         (ReadOnlyError("replica"), "is a read-only replica"),
         (OutOfMemoryError("full"), "is out of memory"),
