@@ -7,14 +7,18 @@ import ipaddress
 import os
 import socket
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from contextlib import ExitStack
+from typing import Any
 
 from django.core.management.base import CommandError
 
 from tasks_app.conf import config
+from workers.options import MAX_PROCESSES, check_range
 
 HOSTS_VARIABLE = "DTQ_DJANGO_ALLOWED_HOSTS"
 BACKLOG = 2048
+MAX_PORT = 65_535
 
 
 def add_listening_arguments(parser: ArgumentParser) -> None:
@@ -23,6 +27,16 @@ def add_listening_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="web processes (default: %(default)s)")
     parser.add_argument("--insecure-open", action="store_true", help="serve other machines without an API key")
+
+
+def check_listening_arguments(options: Mapping[str, Any]) -> None:
+    """Refuse numbers that cannot work. ``--port 0`` takes any free port.
+
+    Raises:
+        CommandError: one is out of bounds.
+    """
+    check_range("--port", options["port"], 0, MAX_PORT)  # the system would take a higher one modulo 65536
+    check_range("--processes", options["processes"], 1, MAX_PROCESSES)
 
 
 def bind(host: str, port: int) -> socket.socket:

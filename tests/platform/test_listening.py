@@ -10,7 +10,14 @@ import pytest
 from django.core.management.base import CommandError
 
 from tasks_app import conf
-from workers.listening import HOSTS_VARIABLE, allow_own_names, bind, check_openness, is_loopback
+from workers.listening import (
+    HOSTS_VARIABLE,
+    allow_own_names,
+    bind,
+    check_listening_arguments,
+    check_openness,
+    is_loopback,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +50,16 @@ def test_a_taken_port() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=f"Port {port} on 127.0.0.1 is in use"):
             bind("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    ("port", "processes", "rule"),
+    [(-1, 1, "--port must be 0..65535"), (65_536, 1, "--port must be 0..65535"), (1, 0, "--processes must be 1..256")],
+)
+def test_numbers_that_cannot_work_are_refused(port: int, processes: int, rule: str) -> None:
+    check_listening_arguments({"port": 65_535, "processes": 256})
+    with pytest.raises(CommandError, match=rule):
+        check_listening_arguments({"port": port, "processes": processes})
 
 
 def test_an_address_of_another_machine() -> None:

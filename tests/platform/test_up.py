@@ -60,7 +60,7 @@ class Up:
         self.seen: dict[int, psutil.Process] = {}
 
     def wait_until_ready(self) -> None:
-        until(lambda: "Ctrl-C stops it." in self.text, timeout=PLENTY_S, what=f"the greeting; it said {self.text}")
+        until(lambda: "Ctrl-C stops it" in self.text, timeout=PLENTY_S, what=f"the greeting; it said {self.text}")
         self.family()
 
     @property
@@ -210,6 +210,12 @@ def test_open_mode_stays_on_this_machine(up: Start) -> None:
     assert "Set DTQ_API_KEY" in one.text
 
 
+def test_numbers_that_cannot_work_are_refused_before_anything_starts(up: Start) -> None:
+    one = up("--concurrency", "0", ready=False)
+    assert one.process.wait(PLENTY_S) == 1
+    assert one.text == "CommandError: --concurrency must be 1..10000\n"
+
+
 def test_bad_settings_are_explained(up: Start) -> None:
     one = up(ready=False, HEARTBEAT_INTERVAL_S="60")
     assert one.process.wait(PLENTY_S) == 1
@@ -224,6 +230,7 @@ def test_with_a_key_it_serves_others_under_the_machines_names(up: Start) -> None
     assert one.ask("GET", "/health", Host=socket.gethostname())[0] == 200
     assert one.ask("GET", "/health", Host="attacker.example")[0] == 400
     assert "a-key-for-the-test" not in one.text
+    assert "echo" not in one.text, "nothing here could run it"
     one.stop()
 
 

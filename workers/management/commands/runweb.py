@@ -7,10 +7,16 @@ from argparse import ArgumentParser
 from typing import Any
 
 import uvicorn
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from tasks_app.checks import SETTINGS_TAG
-from workers.listening import add_listening_arguments, allow_own_names, bind, check_openness
+from workers.listening import (
+    add_listening_arguments,
+    allow_own_names,
+    bind,
+    check_listening_arguments,
+    check_openness,
+)
 from workers.supervisor import Supervisor
 from workers.web import SHUTDOWN_TIMEOUT_S, web_children
 
@@ -34,8 +40,7 @@ class Command(BaseCommand):
         if options["fd"] is not None:
             _serve(socket.socket(fileno=options["fd"]))
             return
-        if options["processes"] < 1:
-            raise CommandError("--processes must be at least 1.")
+        check_listening_arguments(options)
         check_openness(options["host"], options["insecure_open"])
         allow_own_names(options["host"])
         listener = bind(options["host"], options["port"])

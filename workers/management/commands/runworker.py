@@ -17,9 +17,7 @@ from tasks_app.domain.submission import QUEUE_PATTERN
 from workers.database import surroundings
 from workers.engine.runner import run_worker
 from workers.fleet import run_fleet
-
-MAX_CONCURRENCY = 10_000
-MAX_PROCESSES = 256
+from workers.options import MAX_CONCURRENCY, MAX_PROCESSES, check_range
 
 
 class Command(BaseCommand):
@@ -38,8 +36,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until asked to stop."""
         queues = _queues(options["queues"])
-        _in_range("--concurrency", options["concurrency"], MAX_CONCURRENCY)
-        _in_range("--processes", options["processes"], MAX_PROCESSES)
+        check_range("--concurrency", options["concurrency"], 1, MAX_CONCURRENCY)
+        check_range("--processes", options["processes"], 1, MAX_PROCESSES)
         try:
             settings, registry = config(), runtime.registry()
         except ConfigError as error:
@@ -80,8 +78,3 @@ def _arguments(options: dict[str, Any]) -> list[str]:
     if options["no_scheduler"]:
         arguments.append("--no-scheduler")
     return arguments
-
-
-def _in_range(option: str, value: int | None, highest: int) -> None:
-    if value is not None and not 1 <= value <= highest:
-        raise CommandError(f"{option} must be 1..{highest}")

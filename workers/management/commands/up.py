@@ -22,7 +22,15 @@ from tasks_app.domain.config import Config
 from tasks_app.logs import without_password
 from workers.embedded import EmbeddedServer, EmbeddedServerError
 from workers.fleet import STOP_MARGIN_S
-from workers.listening import add_listening_arguments, allow_own_names, bind, check_openness, is_loopback
+from workers.listening import (
+    add_listening_arguments,
+    allow_own_names,
+    bind,
+    check_listening_arguments,
+    check_openness,
+    is_loopback,
+)
+from workers.options import MAX_CONCURRENCY, check_range
 from workers.static_files import collect_if_changed
 from workers.supervisor import Child, Supervisor
 from workers.web import web_children
@@ -42,8 +50,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until asked to stop."""
-        if options["processes"] < 1:
-            raise CommandError("--processes must be at least 1.")
+        check_listening_arguments(options)
+        check_range("--concurrency", options["concurrency"], 1, MAX_CONCURRENCY)
         check_openness(options["host"], options["insecure_open"])
         allow_own_names(options["host"])
         listener = bind(options["host"], options["port"])
@@ -95,7 +103,6 @@ class Command(BaseCommand):
         where = f"embedded, data in {config().data_dir}" if server else without_password(redis_url())
         if server and not server.owned:
             where += " (found running)"
-        key = "" if config().open_mode else ' -H "X-API-Key: $DTQ_API_KEY"'
         lines = [
             "",
             f"  dtq is up          {place}/",
@@ -106,16 +113,27 @@ class Command(BaseCommand):
         if config().open_mode:
             reach = "this machine" if is_loopback(listener.getsockname()[0]) else "EVERYONE who reaches this address"
             lines.append(f"  Access             open, without a key, to {reach}")
+        else:
+            lines.append("  Access             API with the key, console with a user (manage.py createsuperuser)")
         lines += [
             "",
             "  Try it:",
-            f"    curl -s {place}/api/v1/tasks{key} -H 'Content-Type: application/json' \\",
-            """         -d '{"task_type": "echo", "payload": {"hello": "world"}}'""",
+            *_first_request(place),
             "",
-            "  Ctrl-C stops it.",
+            "  Ctrl-C stops it; a second one does not wait for running tasks.",
             "",
         ]
         self.stdout.write("\n".join(lines))
+
+
+def _first_request(place: str) -> list[str]:
+    key = "" if config().open_mode else ' -H "X-API-Key: $DTQ_API_KEY"'
+    if not config().loads_demo_tasks:  # no task type is known here that surely exists
+        return [f"    curl -s {place}/api/v1/queues{key}"]
+    return [
+        f"    curl -s {place}/api/v1/tasks{key} -H 'Content-Type: application/json' \\",
+        """         -d '{"task_type": "echo", "payload": {"hello": "world"}}'""",
+    ]
 
 
 def _worker(settings: Config, concurrency: int | None) -> Child:
