@@ -7,8 +7,6 @@ runs Django's WSGI application in threads, and only what is listed in ``ASYNC_AP
 
 from __future__ import annotations
 
-import os
-
 from django.conf import settings
 
 from dtq_site.bridge import AsgiApp, WsgiBridge
@@ -16,16 +14,13 @@ from dtq_site.front import Front
 from dtq_site.streams import api_events, console_events, end_with_the_process
 from dtq_site.wsgi import application as django_application
 
-# More threads than this compete for the interpreter lock; fewer leave it idle while requests wait for Redis.
-THREADS = int(os.environ.get("DTQ_DJANGO_THREADS", "16"))
-
 # Path below the site's root -> application. These answer on the event loop and must not block it.
 ASYNC_APPS: dict[str, AsgiApp] = {"/events": console_events, "/api/v1/events": api_events}
 
 
 application = Front(
     ASYNC_APPS,
-    WsgiBridge(django_application, threads=THREADS, max_body_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
+    WsgiBridge(django_application, threads=settings.SITE.threads, max_body_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
     settings.FORCE_SCRIPT_NAME or "",
     on_startup=end_with_the_process,
 )

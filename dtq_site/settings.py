@@ -1,18 +1,15 @@
-"""Django's settings. What an operator sets are the ``DTQ_`` variables (docs/settings.md); this file reads them.
-
-``DTQ_DJANGO_`` variables concern the site only:
-``SECRET_KEY``, ``ALLOWED_HOSTS``, ``CSRF_TRUSTED_ORIGINS`` (comma-separated), ``SCRIPT_NAME`` (the sub-path behind a
-proxy, such as ``/dtq``), ``BEHIND_HTTPS`` (true when a proxy ends TLS and sets X-Forwarded-Proto) and ``DEBUG``.
-"""
+"""Django's settings. What an operator sets are the ``DTQ_`` variables (docs/settings.md); this file reads them."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 from dtq_site.secret_key import secret_key
+from dtq_site.site import site_from_env
 from tasks_app import __version__
 from tasks_app.conf import config
 from tasks_app.domain.config import Config
@@ -25,22 +22,16 @@ try:
 except ConfigError:
     # tasks_app.checks says what is wrong, in words; a traceback from here would hide it.
     DTQ = Config(data_dir=BASE_DIR / "var")
+SITE, SITE_PROBLEMS = site_from_env(os.environ)
 
-
-def _list(name: str) -> list[str]:
-    return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
-
-
-def _flag(name: str) -> bool:
-    return os.environ.get(name, "").strip().lower() in {"1", "true", "yes", "on"}
-
-
-DEBUG = _flag("DTQ_DJANGO_DEBUG")
-SECRET_KEY = os.environ.get("DTQ_DJANGO_SECRET_KEY") or secret_key(DTQ.data_dir)
-# Open local mode answers loopback names only: a foreign page must not reach it by DNS rebinding.
-ALLOWED_HOSTS = _list("DTQ_DJANGO_ALLOWED_HOSTS") or ["localhost", ".localhost", "127.0.0.1", "[::1]"]
-CSRF_TRUSTED_ORIGINS = _list("DTQ_DJANGO_CSRF_TRUSTED_ORIGINS")
-FORCE_SCRIPT_NAME = os.environ.get("DTQ_DJANGO_SCRIPT_NAME", "").rstrip("/") or None
+DEBUG = SITE.debug
+try:
+    SECRET_KEY = SITE.secret_key or secret_key(DTQ.data_dir)
+except OSError as error:
+    sys.exit(f"DTQ_DATA_DIR: {DTQ.data_dir} cannot be used: {error.strerror}")
+ALLOWED_HOSTS = list(SITE.allowed_hosts)
+CSRF_TRUSTED_ORIGINS = list(SITE.csrf_trusted_origins)
+FORCE_SCRIPT_NAME = SITE.script_name.rstrip("/") or None
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -135,10 +126,9 @@ STORAGES = {
 # Before anything has been collected (the tests, `manage.py check`) files are served from where they stand.
 WHITENOISE_USE_FINDERS = True
 
-_https = _flag("DTQ_DJANGO_BEHIND_HTTPS")
-if _https:
+if SITE.behind_https:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE.behind_https
 # Two deployments on one host name would overwrite each other's login otherwise.
 SESSION_COOKIE_NAME = "dtq_session"
 CSRF_COOKIE_NAME = "dtq_csrf"

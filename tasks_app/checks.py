@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage
 
@@ -34,11 +35,14 @@ def register() -> None:
 
 def check_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """E001: a ``DTQ_`` variable has a value that cannot work."""
+    problems: list[str] = list(getattr(settings, "SITE_PROBLEMS", ()))
     try:
         config()
     except ConfigError as error:
-        return [checks.Error(error.message, hint="The settings are listed in docs/settings.md.", id="dtq.E001")]
-    return []
+        problems.insert(0, error.message)
+    if not problems:
+        return []
+    return [checks.Error("; ".join(problems), hint="The settings are listed in docs/settings.md.", id="dtq.E001")]
 
 
 def check_handlers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
+from tasks_app.domain.environment import read_variables
 from tasks_app.domain.errors import ConfigError
 from tasks_app.domain.retry import RetryPolicy
 
 PREFIX = "DTQ_"
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FALSE = frozenset({"0", "false", "no", "off"})
 _KEY_PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,32}|\{[A-Za-z0-9_.-]{1,32}\}")
 _DATABASE = re.compile(r"(/\d*)?")
 _FORM = "must have the form redis://user:password@host:6379/0, with / ? # @ : of a password as %2F %3F %23 %40 %3A"
@@ -139,22 +137,7 @@ def config_from_env(env: Mapping[str, str]) -> Config:
             otherwise silently leave a default in force). The ``DTQ_TEST_`` and ``DTQ_DJANGO_`` names are not ours.
             Says everything that is wrong at once.
     """
-    known = {f.name: f for f in fields(Config)}
-    values: dict[str, Any] = {}
-    problems: list[str] = []
-    for variable, text in env.items():
-        if not variable.startswith(PREFIX) or variable.startswith(("DTQ_TEST_", "DTQ_DJANGO_")):
-            continue
-        name = variable.removeprefix(PREFIX).lower()
-        if name not in known:
-            problems.append(f"{variable} is not a setting of dtq")
-        elif text.strip():
-            default = known[name].default
-            undecided = default is None  # a switch whose position follows from other settings
-            try:
-                values[name] = _parse(variable, text.strip(), False if undecided else default)
-            except ConfigError as error:
-                problems.append(error.message)
+    values, problems = read_variables(env, PREFIX, Config, others=("DTQ_TEST_", "DTQ_DJANGO_"))
     try:
         settings = Config(**values)
     except ConfigError as error:
@@ -162,35 +145,6 @@ def config_from_env(env: Mapping[str, str]) -> Config:
     if problems:
         raise ConfigError("; ".join(problems))
     return settings
-
-
-def _parse(variable: str, text: str, default: object) -> object:
-    try:
-        match default:
-            case bool():
-                return _parse_bool(text)
-            case int():
-                return int(text)
-            case float():
-                return float(text)
-            case tuple():
-                return tuple(part.strip() for part in text.split(",") if part.strip())
-            case Path():
-                return Path(text)
-            case _:
-                return text
-    except ValueError as error:
-        kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
-        raise ConfigError(f"{variable} must be {kind}, not {text!r}") from error
-
-
-def _parse_bool(text: str) -> bool:
-    lowered = text.lower()
-    if lowered in _TRUE:
-        return True
-    if lowered in _FALSE:
-        return False
-    raise ValueError(text)
 
 
 def _address_problem(url: str) -> str | None:

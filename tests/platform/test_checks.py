@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from django.test import override_settings
 
 from tasks_app import checks, conf, runtime
 from tasks_app.domain.snapshot import ServerInfo
@@ -60,6 +61,13 @@ def test_a_bad_setting_is_one_error_and_stops_the_other_checks(env: SetEnv) -> N
     assert message.id == "dtq.E001"
     assert message.msg == "DTQ_WORKER_CONCURRENCY must be a whole number, not 'many'"
     assert checks.check_handlers(None) == checks.check_server(None) == []
+
+
+def test_the_sites_variables_are_checked_as_well(env: SetEnv) -> None:
+    env()
+    with override_settings(SITE_PROBLEMS=["DTQ_DJANGO_THREADS must be 1..1000, not 0"]):
+        (message,) = checks.check_settings(None)
+    assert message.msg == "DTQ_DJANGO_THREADS must be 1..1000, not 0"
 
 
 def test_a_module_that_is_not_there(env: SetEnv) -> None:

@@ -12,6 +12,7 @@ from django.test import override_settings
 
 from dtq_site.content_security import ContentSecurityPolicyMiddleware
 from dtq_site.secret_key import secret_key
+from dtq_site.site import Site, site_from_env
 from dtq_site.static_storage import HashedStaticFiles
 from workers import static_files
 
@@ -33,6 +34,37 @@ def test_of_two_that_make_it_at_once_one_wins(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "link", other_was_faster)
     assert secret_key(tmp_path) == "the other's"
     assert [path.name for path in tmp_path.iterdir()] == ["django-secret-key"]
+
+
+def test_the_sites_variables() -> None:
+    assert site_from_env({"PATH": "/bin", "DTQ_DJANGO_DEBUG": " "}) == (Site(), [])
+    site, problems = site_from_env(
+        {
+            "DTQ_DJANGO_ALLOWED_HOSTS": "dtq.example, .example.org",
+            "DTQ_DJANGO_SCRIPT_NAME": "/q",
+            "DTQ_DJANGO_BEHIND_HTTPS": "yes",
+            "DTQ_DJANGO_THREADS": "4",
+        }
+    )
+    assert problems == []
+    assert site == Site(allowed_hosts=("dtq.example", ".example.org"), script_name="/q", behind_https=True, threads=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("THREADS", "0"),
+        ("THREADS", "many"),
+        ("THREAD", "1"),
+        ("DEBUG", "perhaps"),
+        ("SCRIPT_NAME", "q"),
+        ("ALLOWED_HOSTS", "a.example,https://dtq.example"),
+    ],
+)
+def test_a_variable_of_the_site_that_cannot_work_is_named(name: str, value: str) -> None:
+    site, (problem,) = site_from_env({f"DTQ_DJANGO_{name}": value})
+    assert problem.startswith(f"DTQ_DJANGO_{name} ")
+    assert site == Site()
 
 
 def test_every_answer_says_what_a_page_may_load() -> None:

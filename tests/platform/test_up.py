@@ -223,6 +223,12 @@ def test_bad_settings_are_explained(up: Start) -> None:
     assert "Traceback" not in one.text
 
 
+def test_a_data_directory_that_cannot_be_is_explained(up: Start) -> None:
+    one = up(ready=False, DATA_DIR="/dev/null/data")
+    assert one.process.wait(PLENTY_S) == 1
+    assert one.text == "DTQ_DATA_DIR: /dev/null/data cannot be used: Not a directory\n"
+
+
 def test_with_a_key_it_serves_others_under_the_machines_names(up: Start) -> None:
     one = up("--host", "0.0.0.0", "--no-worker", API_KEY="a-key-for-the-test")
     assert one.ask("GET", "/api/v1/tasks")[0] == 401

@@ -1,0 +1,42 @@
+"""What concerns the site and no worker: the ``DTQ_DJANGO_`` variables (docs/settings.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tasks_app.domain.environment import read_variables
+
+PREFIX = "DTQ_DJANGO_"
+MAX_THREADS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Each variable under its lower-case name."""
+
+    # Open local mode answers loopback names only: a foreign page must not reach it by DNS rebinding.
+    allowed_hosts: tuple[str, ...] = ("localhost", ".localhost", "127.0.0.1", "[::1]")
+    csrf_trusted_origins: tuple[str, ...] = ()
+    script_name: str = ""
+    behind_https: bool = False
+    secret_key: str = ""
+    # More threads than this compete for the interpreter lock; fewer leave it idle while requests wait for Redis.
+    threads: int = 16
+    debug: bool = False
+
+
+def site_from_env(env: Mapping[str, str]) -> tuple[Site, list[str]]:
+    """The site's settings, and what is wrong with the variables; with anything wrong the defaults hold.
+
+    Django's own settings are no place to raise in: what is wrong is told by ``manage.py check`` and every command.
+    """
+    values, problems = read_variables(env, PREFIX, Site)
+    site = Site(**values)
+    if any("/" in host for host in site.allowed_hosts):
+        problems.append(f"{PREFIX}ALLOWED_HOSTS must be host names, without a scheme or a path")
+    if site.script_name and not site.script_name.startswith("/"):
+        problems.append(f"{PREFIX}SCRIPT_NAME must begin with a slash, not {site.script_name!r}")
+    if not 1 <= site.threads <= MAX_THREADS:
+        problems.append(f"{PREFIX}THREADS must be 1..{MAX_THREADS}, not {site.threads}")
+    return (Site() if problems else site), problems
