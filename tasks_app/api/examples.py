@@ -6,6 +6,7 @@ from typing import Any
 
 REQUEST_ID = "0f7c6a54c1d24c1f8f3d6f2b9e5a7c10"
 TASK_ID = "019a1c2e5f7b7d3e8c4a9b6d1e2f3a4b"
+OTHER_ID = "019a1c2e60117b52a1f09d7c3e5b8a26"
 
 SUBMISSION: dict[str, Any] = {
     "task_type": "echo",
@@ -89,7 +90,7 @@ BULK: dict[str, Any] = {
             "task": None,
             "error": {
                 "code": "VALIDATION_ERROR",
-                "message": "Invalid input: priority",
+                "message": "Invalid input: priority must be a whole number 0..9",
                 "details": {"fields": {"priority": ["must be a whole number 0..9"]}},
             },
         },
@@ -160,7 +161,7 @@ AUDIT: dict[str, Any] = {
     "at": "2026-01-31T12:00:00.000Z",
     "actor": "api",
     "action": "cancel",
-    "target": TASK_ID,
+    "target": "task",
     "task_id": TASK_ID,
     "source": "127.0.0.1",
     "request_id": REQUEST_ID,
@@ -171,34 +172,40 @@ NEXT = "eyJhZnRlciI6IjAxOWExYzJlIn0"
 # Per code: what its message and details look like.
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "VALIDATION_ERROR": (
-        "Invalid input: priority",
+        "Invalid input: priority must be a whole number 0..9",
         {"fields": {"priority": ["must be a whole number 0..9"]}},
     ),
-    "INVALID_CURSOR": ("The cursor is not one of this server's", {}),
+    "INVALID_CURSOR": ("The cursor is not one this server made", {}),
     "BAD_REQUEST": ("The body could not be read", {}),
     "UNAUTHENTICATED": ("Send the API key in the header X-API-Key", {}),
     "NOT_FOUND": ("No such task", {}),
     "METHOD_NOT_ALLOWED": ('Method "PUT" not allowed.', {}),
     "NOT_ACCEPTABLE": ("Could not satisfy the request Accept header.", {}),
-    "CANCEL_REQUESTED": ("The task is running: its worker has been asked to stop it", {}),
-    "IDEMPOTENCY_CONFLICT": ("The task's key now belongs to another live task", {"task_id": TASK_ID}),
-    "IDEMPOTENCY_IN_PROGRESS": ("The task with this key has not ended yet", {"task_id": TASK_ID}),
-    "IDEMPOTENCY_MISMATCH": ("The key was used for another task type or payload", {"task_id": TASK_ID}),
+    "CANCEL_REQUESTED": (
+        "The task is running; its worker was told to stop it",
+        {"task_id": TASK_ID, "status": "running"},
+    ),
+    "IDEMPOTENCY_CONFLICT": (
+        "The task's idempotency key belongs to another live task",
+        {"task_id": TASK_ID, "holder": OTHER_ID},
+    ),
+    "IDEMPOTENCY_IN_PROGRESS": ("The idempotency key's task is still alive", {"task_id": TASK_ID}),
+    "IDEMPOTENCY_MISMATCH": ("The idempotency key was used for another submission", {"task_id": TASK_ID}),
     "UNREADABLE_RECORD": (
-        "The task's record cannot be read",
-        {"task_id": TASK_ID, "reason": "the status is missing"},
+        "The task's record is damaged; it can only be discarded",
+        {"task_id": TASK_ID},
     ),
     "WRONG_STATUS": (
-        "A running task cannot be requeued",
-        {"status": "running", "allowed": ["dead_lettered", "failed"]},
+        "The task is running; requeue is for dead_lettered and failed tasks",
+        {"task_id": TASK_ID, "status": "running", "allowed": ["dead_lettered", "failed"]},
     ),
-    "TASK_FINISHED": ("The task has ended already", {"status": "succeeded"}),
+    "TASK_FINISHED": ("The task has ended: succeeded", {"task_id": TASK_ID, "status": "succeeded"}),
     "LENGTH_REQUIRED": ("Send the body with a Content-Length", {}),
     "PAYLOAD_TOO_LARGE": ("The payload is over 262144 bytes of JSON", {"limit_bytes": 262144}),
     "UNSUPPORTED_MEDIA_TYPE": ('Unsupported media type "text/plain" in request.', {}),
-    "QUEUE_FULL": ("The queue is full", {"queue": "default", "limit": 100000}),
+    "QUEUE_FULL": ("Queue default is full", {"queue": "default", "limit": 100000}),
     "INTERNAL_ERROR": ("Something went wrong here; the request id finds it in the logs", {}),
-    "REDIS_UNAVAILABLE": ("Redis does not answer", {}),
+    "REDIS_UNAVAILABLE": ("Redis cannot be reached", {}),
 }
 
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tasks_app.domain.status import TaskStatus
 
+MAX_NAMED_RULES = 3
+"""Broken rules that a message spells out; ``details`` has all of them."""
+
 
 class DtqError(Exception):
     """Root of everything the queue refuses. ``details`` is JSON-serialisable and safe to show."""
@@ -32,8 +35,9 @@ class ValidationError(DtqError):
     code = "VALIDATION_ERROR"
 
     def __init__(self, fields: Mapping[str, list[str]]) -> None:
-        names = ", ".join(sorted(fields))
-        super().__init__(f"Invalid input: {names}", fields=dict(fields))
+        rules = [f"{name} {rule}" for name in sorted(fields) for rule in fields[name]]
+        more = f" (and {len(rules) - MAX_NAMED_RULES} more)" if len(rules) > MAX_NAMED_RULES else ""
+        super().__init__(f"Invalid input: {'; '.join(rules[:MAX_NAMED_RULES])}{more}", fields=dict(fields))
         self.fields = dict(fields)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from typing import Any
 
 from tasks_app.domain.errors import MalformedJson
@@ -33,7 +34,10 @@ def loads(text: str | bytes) -> Any:
         raise MalformedJson("The body is not UTF-8", position=error.start) from error
     except json.JSONDecodeError as error:
         raise MalformedJson(f"Not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:  # what Python refuses to read, as reading it takes time by the square of its length
+        digits = sys.get_int_max_str_digits()
+        raise MalformedJson(f"A whole number has more than {digits} digits") from error
+    except RecursionError as error:
         raise MalformedJson(f"Not JSON that can be kept: {error}") from error
 
 

@@ -203,7 +203,7 @@ def _refusal(action: Action, task_id: str, word: str, detail: str) -> DtqError |
             )
         case "WRONG_STATUS":
             allowed = sorted(ALLOWED_IN[action])
-            message = f"A task that is {detail} cannot be the target of {action}"
+            message = f"The task is {detail}; {action} is for {' and '.join(allowed)} tasks"
             return WrongStatus(message, task_id=task_id, status=detail, allowed=allowed)
         case "IDEMPOTENCY_CONFLICT":
             message = "The task's idempotency key belongs to another live task"

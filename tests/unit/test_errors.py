@@ -30,6 +30,13 @@ def test_details_travel() -> None:
 
 def test_a_validation_error_names_its_fields() -> None:
     error = ValidationError({"queue": ["must match"], "priority": ["must be a whole number"]})
-    assert error.message == "Invalid input: priority, queue"
+    assert error.message == "Invalid input: priority must be a whole number; queue must match"
     assert error.fields == {"queue": ["must match"], "priority": ["must be a whole number"]}
     assert json.loads(json.dumps(error.details)) == {"fields": error.fields}
+
+
+def test_a_message_stays_short() -> None:
+    error = ValidationError({name: ["is not a field of a task"] for name in "edcba"})
+    assert error.message.startswith("Invalid input: a is not a field of a task; b is not")
+    assert error.message.endswith("c is not a field of a task (and 2 more)")
+    assert set(error.details["fields"]) == set("abcde")

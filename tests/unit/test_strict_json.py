@@ -92,7 +92,7 @@ def test_a_number_no_float_can_hold_is_refused(text: str) -> None:
 
 
 def test_an_integer_longer_than_python_converts_is_refused() -> None:
-    with pytest.raises(MalformedJson, match="cannot|can be kept"):
+    with pytest.raises(MalformedJson, match="A whole number has more than 4300 digits"):
         loads("1" * 5000)
     with pytest.raises(MalformedJson):
         dumps(10**5000)
