@@ -19,6 +19,7 @@ from tasks_app.demo.handlers import register_shop
 from tasks_app.domain.errors import ConfigError
 from tasks_app.domain.submission import Submission, parse_submission
 from tasks_app.handlers.builtin import redis_counter, register_demo_tasks
+from tasks_app.handlers.errors import DuplicateTask
 from tasks_app.handlers.registry import Registry, default_registry
 from tasks_app.store.commands import Commands, Receipt
 from tasks_app.store.connections import connect
@@ -61,8 +62,12 @@ def registry() -> Registry:
         _autodiscover()
         if config().loads_demo_tasks and default_registry not in _with_demo_tasks:
             _with_demo_tasks.add(default_registry)
-            register_demo_tasks(default_registry, redis_counter(client(), Keys(config().key_prefix)))
-            register_shop(default_registry)
+            try:
+                register_demo_tasks(default_registry, redis_counter(client(), Keys(config().key_prefix)))
+                register_shop(default_registry)
+            except DuplicateTask as error:
+                message = f"{error.message}. The latter is a demo handler: set DTQ_DEMO_TASKS=false to do without them"
+                raise DuplicateTask(message, **error.details) from error
         return default_registry
 
 
@@ -102,7 +107,8 @@ def submit_on_commit(
 
 
 def _submission(task_type: str, payload: Mapping[str, Any] | None, options: Mapping[str, Any]) -> Submission:
-    raw = {**options, "task_type": task_type, "payload": None if payload is None else dict(payload)}
+    # Another mapping than a dict is one to JSON as well; anything else is refused by name, with the other mistakes.
+    raw = {**options, "task_type": task_type, "payload": dict(payload) if isinstance(payload, Mapping) else payload}
     return parse_submission(raw, config(), registry().defaults(task_type))
 
 

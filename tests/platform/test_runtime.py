@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -15,6 +16,7 @@ from tasks_app import conf, runtime
 from tasks_app.domain.errors import ConfigError, ValidationError
 from tasks_app.domain.snapshot import TaskFilter
 from tasks_app.domain.status import TaskStatus
+from tasks_app.handlers.errors import DuplicateTask
 from tasks_app.handlers.registry import Registry
 from tasks_app.store.commands import Commands
 from tasks_app.store.queries import Queries
@@ -86,6 +88,21 @@ def test_demo_handlers_depend_on_the_access(queries: Queries, monkeypatch: pytes
     monkeypatch.setattr(runtime, "default_registry", Registry())
     monkeypatch.setenv("DTQ_API_KEY", "long-enough")
     assert runtime.registry().names() == []
+
+
+@pytest.mark.usefixtures("queries")
+def test_a_name_that_a_demo_handler_has_as_well_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Registry()
+    own.task("email.send")(lambda payload, ctx: None)
+    monkeypatch.setattr(runtime, "default_registry", own)
+    with pytest.raises(DuplicateTask, match=r"'email.send' is declared twice: .* set DTQ_DEMO_TASKS=false"):
+        runtime.registry()
+
+
+@pytest.mark.parametrize("payload", [[], [1], "text", 7])
+def test_a_payload_that_is_no_mapping_is_refused_by_name(queries: Queries, payload: Any) -> None:
+    with pytest.raises(ValidationError, match="payload must be an object"):
+        runtime.submit_task("mail", payload)
 
 
 def test_named_modules_are_imported(queries: Queries, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
