@@ -1,4 +1,8 @@
-"""What each word of ``manage.py tasks`` does. Every function takes the parsed arguments and yields its outputs."""
+"""What each word of ``manage.py tasks`` does.
+
+Every function takes the parsed arguments and yields its outputs; where several tasks were named, also the refusals, so
+that one task's does not keep the others waiting.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,13 @@ from tasks_app.api.submitting import to_submission
 from tasks_app.api.times import MOMENT_RULE, parse_moment
 from tasks_app.api.waiting import task_at_its_end
 from tasks_app.domain import strict_json
-from tasks_app.domain.errors import ValidationError
+from tasks_app.domain.errors import DtqError, StoreUnavailable, ValidationError
 from tasks_app.domain.snapshot import Actor, TaskFilter
 from tasks_app.domain.status import TaskStatus
 from tasks_app.shell import output
 from tasks_app.shell.output import Output
 
-Outputs = Iterator[Output]
+Outputs = Iterator[Output | DtqError]
 
 
 def actor() -> Actor:
@@ -142,8 +146,14 @@ def audit(args: Namespace) -> Outputs:
 def _each(args: Namespace, act: Callable[[str, Actor], None], outcome: str) -> Outputs:
     who = actor()
     for task_id in args.ids:
-        act(task_id, who)
-        yield output.acted(task_id, outcome)
+        try:
+            act(task_id, who)
+        except StoreUnavailable:
+            raise
+        except DtqError as refusal:
+            yield refusal
+        else:
+            yield output.acted(task_id, outcome)
 
 
 def _payload(argument: str) -> str | bytes:

@@ -158,7 +158,10 @@ def dead_letter_groups(groups: Sequence[DeadLetterGroup]) -> Output:
 
 def audit(page: Page[AuditEntry]) -> Output:
     """A page of the audit."""
-    rows = [(clock(e.at), e.actor, e.source, e.action, e.target, e.detail) for e in page.items]
+    rows = [
+        (clock(e.at), e.actor, e.source, e.action, f"task:{e.task_id}" if e.task_id else e.target, e.detail)
+        for e in page.items
+    ]
     text = table(("at", "actor", "from", "action", "target", "detail"), rows)
     return _page(representation.encoded(map(representation.audit_body, page.items)), text, page.next)
 

@@ -20,11 +20,11 @@ def printable(value: Any) -> str:
 
 
 def clock(ms: int | None) -> str:
-    """``2026-01-31 12:00:00`` in UTC."""
+    """``2026-01-31 12:00:00Z``."""
     if ms is None:
         return _NOTHING
     try:
-        return iso(ms)[:19].replace("T", " ")
+        return f"{iso(ms)[:19].replace('T', ' ')}Z"
     except OverflowError:
         return f"@{ms}"
 

@@ -149,14 +149,23 @@ def test_actions_act_and_leave_their_trace(
     assert entry["actor"].startswith("cli:")
     assert entry["task_id"] == task_id
     assert entry["actor"] in run("audit").out
+    assert f"task:{task_id}" in run("audit").out
 
 
-def test_the_first_refusal_ends_with_one_line_and_code_1(run: type[Ran], api: Api) -> None:
+def test_a_refusal_ends_with_one_line_and_code_1_and_keeps_no_other_task_waiting(
+    run: type[Ran], api: Api, hand: Hand
+) -> None:
+    running = api.submit()
+    hand.claim()
     first, second = api.submit(), api.submit()
-    ran = run("cancel", first, UNKNOWN, second)
-    assert (ran.code, ran.out.split()[0]) == (1, first)
-    assert ran.err == f"NOT_FOUND: There is no task {UNKNOWN}\n"
-    assert api.get(f"tasks/{second}").body["status"] == "queued"
+    ran = run("cancel", first, UNKNOWN, running, second)
+    assert ran.code == 1
+    assert ran.out.splitlines() == [f"{first}  cancelled", f"{second}  cancelled"]
+    assert ran.err.splitlines() == [
+        f"NOT_FOUND: There is no task {UNKNOWN}",
+        f"CANCEL_REQUESTED: The task is running; its worker was told to stop it (task {running})",
+    ]
+    assert api.get(f"tasks/{second}").body["status"] == "cancelled"
     assert run("requeue", second).code == 1
     assert run("show", UNKNOWN).code == 1
     assert run("pause", "unknown").code == 1

@@ -20,7 +20,7 @@ USAGE = 2
 
 
 class Command(BaseCommand):
-    """Exits 0 when done, 1 when refused (one line on standard error says why), 2 when asked wrongly."""
+    """Exits 0 when done, 1 when refused (a line on standard error per refusal says why), 2 when asked wrongly."""
 
     help = "Submit, list, show and act on tasks; look at queues, dead letters, workers and the audit."
     requires_system_checks = ()
@@ -32,8 +32,9 @@ class Command(BaseCommand):
         json.add_argument("--json", action="store_true", help="the API's JSON, one line per answer")
 
         def word(name: str, act: Any) -> ArgumentParser:
+            told = act.__doc__.replace("``", "")
             sub: ArgumentParser = words.add_parser(
-                name, parents=[json], help=act.__doc__, description=act.__doc__, allow_abbrev=False
+                name, parents=[json], help=told, description=told, allow_abbrev=False
             )
             sub.set_defaults(act=act)
             return sub
@@ -70,26 +71,40 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run one action and print what it yields."""
+        refused = False
         try:
             for answer in options["act"](Namespace(**options)):
-                self.stdout.write(answer.json if options["json"] else answer.text)
+                if isinstance(answer, DtqError):
+                    refused = True
+                    self.stderr.write(printable(_told(answer)))
+                else:
+                    self.stdout.write(answer.json if options["json"] else answer.text)
         except ValidationError as error:
             lines = [f"{name} {rule}" for name, rules in error.fields.items() for rule in rules]
             self._end("; ".join(lines), USAGE)
         except (MalformedJson, InvalidCursor) as error:
             self._end(error.message, USAGE)
         except DtqError as error:
-            self._end(f"{error.code}: {error.message}", REFUSED)
+            self._end(_told(error), REFUSED)
         except OSError as error:
             # The reader of a pipe (`| head`) has left: nothing is wrong, and Python would complain while it exits.
             if isinstance(error, BrokenPipeError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 sys.exit(0)
             self._end(str(error), USAGE)
+        if refused:
+            sys.exit(REFUSED)
 
     def _end(self, message: str, code: int) -> None:
         self.stderr.write(printable(message))
         sys.exit(code)
+
+
+def _told(error: DtqError) -> str:
+    """``CODE: why``, with the task that it is about."""
+    task_id = error.details.get("task_id")
+    which = f" (task {task_id})" if task_id and task_id not in error.message else ""
+    return f"{error.code}: {error.message}{which}"
 
 
 def _submit_options(parser: ArgumentParser) -> None:
