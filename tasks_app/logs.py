@@ -47,7 +47,7 @@ def configure(config: Config) -> None:
             )
         ]
     formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared],
+        foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared, brief_about_clients],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             *last,
@@ -70,6 +70,13 @@ def configure(config: Config) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+def brief_about_clients(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """A processor that keeps tracebacks out of what Django says of suspicious requests: any scanner can send those."""
+    if str(event.get("logger", "")).startswith("django.security."):
+        event.pop("exc_info", None)
+    return event
 
 
 def redact_keys(names: tuple[str, ...]) -> Processor:

@@ -79,6 +79,20 @@ def test_the_standard_library_writes_the_same_lines(configure: Configure, capsys
     assert (line["logger"], line["password"], line["count"]) == ("library", "***", 3)
 
 
+def test_a_suspicious_request_is_worth_a_line_and_no_traceback(
+    configure: Configure, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure()
+    for name in ("django.security.DisallowedHost", "library"):
+        try:
+            raise ValueError("who is evil.example?")
+        except ValueError:
+            logging.getLogger(name).exception("Said by %s", name)
+    text = written(capsys)
+    assert "Said by django.security.DisallowedHost" in text
+    assert text.count("Traceback") == 1
+
+
 def test_the_level_counts(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
     configure(log_level="ERROR")
     structlog.get_logger("test").warning("quiet")
