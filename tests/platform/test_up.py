@@ -194,6 +194,18 @@ def test_a_second_one_uses_the_first_ones_server_and_leaves_it(up: Start) -> Non
     assert first.left_behind() == second.left_behind() == []
 
 
+def test_two_that_start_at_once_on_nothing_at_all(up: Start) -> None:
+    both = [up(ready=False), up(ready=False)]
+    for one in both:
+        one.wait_until_ready()
+        assert "Traceback" not in one.text
+    task_id = both[0].submit("echo")
+    until(lambda: both[1].status_of(task_id) == "succeeded", timeout=PLENTY_S, what="success")
+    for one in both:
+        one.stop()
+        assert one.left_behind() == []
+
+
 def test_a_port_in_use(up: Start) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -21,6 +21,7 @@ from tasks_app.conf import PROJECT_DIR, config, embedded_dir, redis_url
 from tasks_app.domain.config import Config
 from tasks_app.logs import without_password
 from workers.embedded import EmbeddedServer, EmbeddedServerError
+from workers.exclusion import one_at_a_time
 from workers.fleet import STOP_MARGIN_S
 from workers.listening import (
     add_listening_arguments,
@@ -94,9 +95,10 @@ class Command(BaseCommand):
             self.stderr.write(str(message))
             if message.is_serious():
                 raise CommandError("The server cannot be used.")
-        call_command("migrate", interactive=False, verbosity=0)
-        connections.close_all()
-        collect_if_changed()
+        with one_at_a_time(config().data_dir / "prepare.lock"):  # two that make the same tables would break each other
+            call_command("migrate", interactive=False, verbosity=0)
+            connections.close_all()
+            collect_if_changed()
 
     def _say_hello(self, listener: socket.socket, with_worker: bool, server: EmbeddedServer | None) -> None:
         place = f"http://{_reachable(listener)}{settings.FORCE_SCRIPT_NAME or ''}"
