@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.benchmarks.figures import Figures
-from tests.benchmarks.scenarios import draining, memory, pages, scheduling, serving, submitting, waiting
+from tests.benchmarks.scenarios import draining, memory, pages, scheduling, serving, submitting, waiting, watching
 from tests.benchmarks.stage import Stage
 
 SCENARIOS: dict[str, Callable[[Stage], Figures]] = {
@@ -26,6 +26,7 @@ SCENARIOS: dict[str, Callable[[Stage], Figures]] = {
     "http_bulk": serving.bulk,
     "http_past_saturation": serving.past_saturation,
     "console_pages": pages.console,
+    "console_ten_tabs": watching.ten_tabs,
     "worker_memory": memory.worker,
     **{
         f"scale_{processes}_processes_{queues}_queues": draining.scaled(processes, queues)
