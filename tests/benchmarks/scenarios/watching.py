@@ -60,7 +60,6 @@ def ten_tabs(stage: Stage) -> Figures:
         "alone_per_s": rates[0],
         "watched_per_s": rates[1],
         "watched_percent": rates[1] / rates[0] * 100,
-        "tabs_visible": visible,
     }
 
 
