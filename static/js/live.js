@@ -70,13 +70,18 @@
     for (const node of fragments()) {
       if (topics.has("*") || matches(topics, node)) due.add(node.dataset.fragment);
     }
-    soon(0);
+    // Under a storm of changes open tabs spread their refreshes, so that watching does not take from the work watched.
+    const storm = topics.has("task:*");
+    if (!storm || !timer) soon(storm ? Math.random() * LONGEST_GAP_MS : 0);
   };
 
   function soon(wait) {
     clearTimeout(timer);
     const rest = Math.max(gap, Math.min(SHARE * tookMs, PATIENCE_MS));
-    timer = setTimeout(() => flush(), Math.max(wait, lastRequest + rest - Date.now()));
+    timer = setTimeout(() => {
+      timer = 0;
+      flush();
+    }, Math.max(wait, lastRequest + rest - Date.now()));
   }
 
   // force: the operator has just acted, so their own change shows even in a held list.
