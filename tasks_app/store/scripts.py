@@ -73,7 +73,7 @@ def prelude(keys: Keys, config: Config) -> str:
         "CLAIM_MS": CLAIM_MS,
         "GRACE_MS": GRACE_MS,
     }
-    moves = [f"{current}>{target}" for current, targets in VALID_TRANSITIONS.items() for target in sorted(targets)]
+    moves = [f"[{str(current)!r}] = {_table(sorted(targets))}" for current, targets in VALID_TRANSITIONS.items()]
     return "\n".join(
         [
             keys.lua(),
@@ -84,7 +84,7 @@ def prelude(keys: Keys, config: Config) -> str:
             _lua_set("STATUSES", list(TaskStatus)),
             _lua_set("TERMINAL", sorted(TERMINAL)),
             _lua_set("REQUEUEABLE", sorted(REQUEUEABLE)),
-            _lua_set("ALLOWED", moves),
+            f"local ALLOWED = {{ {', '.join(moves)} }}",
         ]
     )
 
@@ -95,7 +95,11 @@ def heartbeat_ttl_ms(config: Config) -> int:
 
 
 def _lua_set(name: str, members: Sequence[str]) -> str:
-    return f"local {name} = {{ {', '.join(f'[{member!r}] = true' for member in map(str, members))} }}"
+    return f"local {name} = {_table(members)}"
+
+
+def _table(members: Sequence[str]) -> str:
+    return f"{{ {', '.join(f'[{member!r}] = true' for member in map(str, members))} }}"
 
 
 class _Rendered:

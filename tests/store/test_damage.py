@@ -169,6 +169,16 @@ async def test_what_was_put_aside_is_listed_and_goes_with_retention(
     assert queries.dead_letters().items == []
 
 
+@pytest.mark.parametrize(("field", "value"), [("queue", "elsewhere"), ("priority", "7")])
+async def test_one_that_names_another_lane_is_put_aside(
+    stage: Stage, queries: Queries, broken: Callable[..., Any], field: str, value: str
+) -> None:
+    bad = await broken(TaskStatus.QUEUED, lambda client, key: client.hset(key, field, value))
+    assert [(a.task_id, a.reason) for a in (await stage.claim()).absorbed] == [(bad, "unreadable")]
+    assert queries.counts(queue="default")[TaskStatus.QUEUED] == 0
+    assert stage.client.xlen(stage.keys.stream("default", 5)) == 0
+
+
 class TestDeadLettersOff:
     @pytest.fixture
     def config(self) -> Config:

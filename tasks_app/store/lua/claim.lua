@@ -49,12 +49,9 @@ local function absorb(lane, entry, id, queue, reason)
   absorbed[#absorbed + 1] = { id or '', queue, reason }
 end
 
-local function take(lane, queue, entry, fields)
-  local id, attempt = fields[2], tonumber(fields[4])
-  if fields[1] ~= 'task_id' or not id then
-    return absorb(lane, entry, nil, queue, 'malformed')
-  end
-  local task = read(id, 'timeout_ms', 'payload', 'metadata')
+-- Why an entry did not lead to a start. The record is read again, in full: this is rare.
+local function refuse(lane, queue, entry, id, attempt)
+  local task = read(id)
   if not task.readable then
     if not is_recorded(id) then
       return absorb(lane, entry, id, queue, 'missing')
@@ -65,7 +62,7 @@ local function take(lane, queue, entry, fields)
   if task.status == 'running' and task.entry == entry then
     return -- a group made anew delivers running tasks' entries again; their owner or the reaper settles them
   end
-  if task.status ~= 'queued' or task.entry ~= entry or task.attempt ~= attempt then
+  if task.status ~= 'queued' or task.entry ~= entry or task.attempt ~= tonumber(attempt) then
     if task.status == 'cancelled' then
       uncancelled[#uncancelled + 1] = id
     end
@@ -75,28 +72,47 @@ local function take(lane, queue, entry, fields)
     ended(task, 'expired')
     return absorb(lane, entry, id, queue, 'expired')
   end
-  local group = transition(task, 'running', 'worker_id', worker, 'started_at', now)
-  if task.attempt > 1 then
+  task.queue = queue -- it says of itself that it waits in another lane than the one it was found in
+  put_aside(task)
+  return absorb(lane, entry, id, queue, 'unreadable')
+end
+
+local function take(lane, queue, band, entry, fields)
+  local id, attempt = fields[2], fields[4]
+  if fields[1] ~= 'task_id' or not id then
+    return absorb(lane, entry, nil, queue, 'malformed')
+  end
+  -- Only what a start needs: each field asked for costs a walk along the record.
+  local v = fields_of(id, 'status', 'queue', 'task_type', 'priority', 'attempt', 'max_attempts', 'timeout_ms', 'payload',
+    'enqueued_at', 'entry', 'metadata', 'expires_at')
+  if v[1] ~= 'queued' or v[10] ~= entry or v[5] ~= attempt or v[2] ~= queue or v[4] ~= band or not v[3]
+    or not tonumber(v[6]) or has_passed(v[12]) then
+    return refuse(lane, queue, entry, id, attempt)
+  end
+  local group = transition({ id = id, status = 'queued', queue = queue, type = v[3] }, 'running', 'worker_id', worker,
+    'started_at', now)
+  if attempt ~= '1' then
     forget_attempt(id)
   end
-  observe(group.waits, now - (task.enqueued_at or now))
+  observe(group.waits, now - (tonumber(v[9]) or now))
   leases[#leases + 1] = now + LEASE_MS
   leases[#leases + 1] = id
   free = free - 1
-  taken[#taken + 1] = for_worker(task, unpack(task.more, FIRST_EXTRA, FIRST_EXTRA + 2))
+  taken[#taken + 1] = { id, attempt, v[6], v[3], queue, band, v[7] or '', v[8] or '', v[11] or '{}' } -- as for_worker()
 end
 
-local function drain(queue, lane)
+local function drain(queue, band)
+  local lane = queue .. ':p' .. band
   while free > 0 and reads_left > 0 do
     local wanted = math.min(free, reads_left)
     local entries = read_lane(STREAM .. lane, wanted)
     for _, e in ipairs(entries) do
-      take(lane, queue, e[1], e[2] or {})
+      take(lane, queue, band, e[1], e[2] or {})
     end
     reads_left = reads_left - #entries
     if #entries < wanted then
       redis.call('SREM', READY, lane)
-      bands[queue][string.sub(lane, -1)] = nil
+      bands[queue][band] = nil
       return
     end
   end
@@ -107,9 +123,10 @@ for _, queue in ipairs(order) do
     break
   end
   if redis.call('EXISTS', QUEUE .. queue .. ':paused') == 0 then
-    for band = 9, 0, -1 do
-      if bands[queue][tostring(band)] then
-        drain(queue, queue .. ':p' .. band)
+    for priority = 9, 0, -1 do
+      local band = tostring(priority)
+      if bands[queue][band] then
+        drain(queue, band)
       end
     end
   else

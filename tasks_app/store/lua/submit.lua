@@ -12,6 +12,7 @@ local function depth(queue)
     for _, status in ipairs({ 'queued', 'pending', 'retrying' }) do
       n = n + redis.call('ZCARD', INDEX .. status .. ':q:' .. queue)
     end
+    depths[queue] = n
   end
   return n
 end
@@ -48,6 +49,12 @@ local function refusal(queue, key, fingerprint)
   return nil
 end
 
+local function append(list, first, second)
+  local n = #list
+  list[n + 1] = first
+  list[n + 2] = second
+end
+
 local function accept(sequence, random, task_type, queue, priority, max_attempts, timeout_ms, payload, metadata, when, ttl,
                       key, fingerprint)
   -- UUID version 7: milliseconds, their fraction (no two calls begin in one microsecond), the place in this call beside
@@ -56,17 +63,11 @@ local function accept(sequence, random, task_type, queue, priority, max_attempts
     8 + math.floor(sequence / 256), sequence % 256) .. random
   local fields = { 'priority', priority, 'attempt', 1, 'max_attempts', max_attempts, 'timeout_ms', timeout_ms,
     'payload', payload, 'created_at', now }
-  local n = #fields
-  local function add(name, value)
-    fields[n + 1] = name
-    fields[n + 2] = value
-    n = n + 2
-  end
   if metadata ~= '{}' then
-    add('metadata', metadata)
+    append(fields, 'metadata', metadata)
   end
   if ttl ~= '' then
-    add('expires_at', now + tonumber(ttl))
+    append(fields, 'expires_at', now + tonumber(ttl))
   end
   -- `when` is +<ms from now> or an epoch in ms.
   local due_at = tonumber(when)
@@ -76,23 +77,21 @@ local function accept(sequence, random, task_type, queue, priority, max_attempts
   local to = 'queued'
   if due_at > now then
     to = 'pending'
-    add('due_at', due_at)
-    due[#due + 1] = due_at
-    due[#due + 1] = id
+    append(fields, 'due_at', due_at)
+    append(due, due_at, id)
   else
-    add('enqueued_at', now)
-    add('entry', enqueue(id, queue, priority, 1))
+    append(fields, 'enqueued_at', now)
+    append(fields, 'entry', enqueue(id, queue, priority, 1))
   end
   if key ~= '' then
-    add('idempotency_key', key)
-    add('key_fingerprint', fingerprint)
+    append(fields, 'idempotency_key', key)
+    append(fields, 'key_fingerprint', fingerprint)
     local ttl_ms = IDEM_TTL_MS + math.max(0, due_at - now)
     hold(key_name(queue, key), id, fingerprint, ttl_ms)
-    keyed[#keyed + 1] = now + ttl_ms
-    keyed[#keyed + 1] = id
+    append(keyed, now + ttl_ms, id)
   end
   birth(id, to, queue, task_type, fields)
-  depths[queue] = depth(queue) + 1
+  depths[queue] = depths[queue] + 1
   return { 'ACCEPTED', id }
 end
 

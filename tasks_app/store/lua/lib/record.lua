@@ -37,6 +37,11 @@ end
 
 local FIRST_EXTRA = 15
 
+local function has_passed(moment)
+  moment = tonumber(moment)
+  return moment and now >= moment
+end
+
 local function expired(task)
-  return task.expires_at and now >= task.expires_at
+  return has_passed(task.expires_at)
 end

@@ -1,9 +1,9 @@
 -- Per-minute counters and duration histograms, one hash a minute, a field per queue, type and measure:
--- `<queue>|<type>|<measure>`, where a measure is submitted, a status, w<bucket> or r<bucket> (wait and run), ws or rs
--- (their sums in ms); depth and oldest are samples, the greatest of the span.
+-- `<queue>|<type>|<measure>`, where a measure is submitted, a status (pending and queued are not counted), w<bucket> or
+-- r<bucket> (wait and run), ws or rs (their sums in ms); depth and oldest are samples, the greatest of the span.
 local function bucket(ms)
-  for i, limit in ipairs(BUCKETS_MS) do
-    if ms <= limit then
+  for i = 1, #BUCKETS_MS do
+    if ms <= BUCKETS_MS[i] then
       return i - 1
     end
   end
@@ -20,20 +20,25 @@ local function observe(series, ms)
 end
 
 local function stats()
-  local key = STATS .. 'm:' .. math.floor(now / 60000)
+  local key, began = STATS .. 'm:' .. math.floor(now / 60000), false
+  local function add(name, n)
+    began = redis.call('HINCRBY', key, name, n) == n or began
+  end
   for _, group in ipairs(groups) do
     local name = group.queue .. '|' .. group.type .. '|'
     if group.from == '' then
-      redis.call('HINCRBY', key, name .. 'submitted', #group.ids)
+      add(name .. 'submitted', #group.ids)
     end
-    if group.to ~= '' then
-      redis.call('HINCRBY', key, name .. group.to, #group.ids)
+    if TERMINAL[group.to] or group.to == 'running' or group.to == 'retrying' then
+      add(name .. group.to, #group.ids)
     end
     for measure, series in pairs({ w = group.waits, r = group.runs }) do
       for b, n in pairs(series) do
-        redis.call('HINCRBY', key, name .. measure .. (b == 'sum' and 's' or b), n)
+        add(name .. measure .. (b == 'sum' and 's' or b), n)
       end
     end
   end
-  redis.call('PEXPIRE', key, MINUTE_STATS_TTL_MS)
+  if began then
+    redis.call('PEXPIRE', key, MINUTE_STATS_TTL_MS) -- a field began, so the minute may have as well
+  end
 end

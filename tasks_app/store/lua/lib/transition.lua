@@ -20,7 +20,8 @@ local function moved(from, to, queue, task_type, id)
 end
 
 local function allowed(from, to)
-  return ALLOWED[from .. '>' .. to]
+  local targets = ALLOWED[from]
+  return targets and targets[to]
 end
 
 -- Writes a new record. `fields` is a flat list of names and values.
