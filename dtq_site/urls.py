@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from tasks_app.api.health import health, ready
+from tasks_app.api.metrics import metrics
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("tasks_app.api.urls")),
@@ -13,5 +14,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
     path("health", health, name="health"),
     path("ready", ready, name="ready"),
+    path("metrics", metrics, name="metrics"),
     path("", include("tasks_app.console.urls")),
 ]

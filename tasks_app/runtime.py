@@ -9,14 +9,15 @@ import functools
 import importlib
 import importlib.util
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import redis
 
 from tasks_app.conf import config, redis_url
 from tasks_app.demo.handlers import register_shop
-from tasks_app.domain.errors import ConfigError
+from tasks_app.domain.errors import ConfigError, DtqError
 from tasks_app.domain.submission import Submission, parse_submission
 from tasks_app.handlers.builtin import redis_counter, register_demo_tasks
 from tasks_app.handlers.errors import DuplicateTask
@@ -24,7 +25,9 @@ from tasks_app.handlers.registry import Registry, default_registry
 from tasks_app.store.commands import Commands, Receipt
 from tasks_app.store.connections import connect
 from tasks_app.store.keys import Keys
+from tasks_app.store.metrics import Observer
 from tasks_app.store.queries import Queries
+from tasks_app.store.refusals import Refusals
 
 # The cache below does not keep two threads of a web process from filling the registry at once.
 _filling = threading.Lock()
@@ -47,6 +50,18 @@ def commands() -> Commands:
 def queries() -> Queries:
     """What reads tasks, queues and workers."""
     return Queries(client(), config())
+
+
+@functools.cache
+def observer() -> Observer:
+    """What the metrics are read with."""
+    return Observer(client(), config())
+
+
+@functools.cache
+def refusals() -> Refusals:
+    """Where refused submissions are counted."""
+    return Refusals(client(), config())
 
 
 @functools.cache
@@ -85,7 +100,8 @@ def submit_task(task_type: str, payload: Mapping[str, Any] | None = None, **opti
         QueueFull, IdempotencyInProgress, IdempotencyMismatch: it is refused.
         StoreUnavailable: Redis cannot take it; nothing was written.
     """
-    return commands().submit(_submission(task_type, payload, options))
+    with counting_refusals():
+        return commands().submit(_submission(task_type, payload, options))
 
 
 def submit_on_commit(
@@ -102,8 +118,24 @@ def submit_on_commit(
     """
     from django.db import transaction  # the only use of Django here; workers' loops import this module too
 
-    submission = _submission(task_type, payload, options)
-    transaction.on_commit(lambda: commands().submit(submission), using=using)
+    with counting_refusals():
+        submission = _submission(task_type, payload, options)
+
+    def submit() -> None:
+        with counting_refusals():
+            commands().submit(submission)
+
+    transaction.on_commit(submit, using=using)
+
+
+@contextmanager
+def counting_refusals() -> Iterator[None]:
+    """Count it when the submission inside is refused."""
+    try:
+        yield
+    except DtqError as refusal:
+        refusals().count(refusal.code)
+        raise
 
 
 def _submission(task_type: str, payload: Mapping[str, Any] | None, options: Mapping[str, Any]) -> Submission:

@@ -36,6 +36,9 @@ class ApiView(APIView):
     reads_query: ClassVar[frozenset[str]] = frozenset()
     """The methods that read parameters from the URL; all others refuse any."""
 
+    takes_submissions: ClassVar[bool] = False
+    """Whether what its POST refuses counts among the refused submissions."""
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Negotiate, authenticate, refuse stray parameters and bodies of unknown length."""
         self.format_kwarg = None

@@ -12,6 +12,7 @@ from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from tasks_app import runtime
 from tasks_app.api.outage import OutageLog
 from tasks_app.api.representation import encode
 from tasks_app.domain.errors import DtqError, MalformedJson
@@ -138,6 +139,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         log.error("REQUEST_FAILED", method=request.method, path=request.path, exc_info=error)
     elif problem.code == "REDIS_UNAVAILABLE":
         _outage.refused(request.path, error)
+    if request.method == "POST" and getattr(view, "takes_submissions", False):
+        runtime.refusals().count(problem.code)
     headers = dict(problem.headers)
     if problem.code == "METHOD_NOT_ALLOWED":
         headers["Allow"] = ", ".join(view.allowed_methods)

@@ -26,6 +26,7 @@ class Config:
     data_dir: Path = Path("var")
     key_prefix: str = "dtq"
     api_key: str = ""
+    metrics_token: str = ""
     env_name: str = ""
     task_modules: tuple[str, ...] = ()
     demo_tasks: bool | None = None
@@ -92,6 +93,8 @@ class Config:
         need(_KEY_PREFIX.fullmatch(self.key_prefix) is not None, "key_prefix", "must be 1-32 of A-Z a-z 0-9 _ . -")
         if self.api_key and (not self.api_key.isascii() or not self.api_key.isprintable()):
             found.append(f"{PREFIX}API_KEY must be printable ASCII")
+        if self.metrics_token and (not self.metrics_token.isascii() or not self.metrics_token.isprintable()):
+            found.append(f"{PREFIX}METRICS_TOKEN must be printable ASCII")
         need(1 <= self.worker_concurrency <= 10_000, "worker_concurrency", "must be 1..10000")
         need(0.5 <= self.visibility_timeout_s <= 86_400, "visibility_timeout_s", "must be 0.5..86400 seconds")
         need(

@@ -25,6 +25,11 @@ SINGLE = {
     "EVENTS": "events",
     "NOTHING": "nothing",  # never written
     "ROLLED": "stats:rolled",
+    "COUNTED": "stats:counted",
+    "TOTALS": "stats:totals",
+    "SERIES": "stats:series",
+    "REFUSED": "stats:refused",
+    "API_KEYS": "api-keys",
 }
 FAMILY = {
     "STREAM": "stream:",  # <queue>:p<priority>
@@ -39,6 +44,7 @@ FAMILY = {
     "INDEX": "index:",  # <status>, <status>:q:<queue>, <status>:t:<type>, dead_lettered:f:<fingerprint>
     "FINGERPRINT": "fingerprint:",  # <fingerprint>
     "STATS": "stats:",  # m:<minute>, t:<ten minutes>, h:<hour>, all counted from the epoch
+    "API_KEY": "api-key:",  # <name>
     "DEMO_COUNTER": "demo:counter:",  # <counter>, of the demo handler "count"
 }
 
@@ -120,6 +126,10 @@ class Keys:
     def stream(self, queue: str, priority: int) -> str:
         return f"{self._family['STREAM']}{queue}:p{priority}"
 
+    def lane(self, lane: str) -> str:
+        """The stream of a lane ``<queue>:p<priority>``, as :attr:`ready` names it."""
+        return self._family["STREAM"] + lane
+
     def task(self, task_id: str) -> str:
         return self._family["TASK"] + task_id
 
@@ -167,6 +177,32 @@ class Keys:
     def rolled(self) -> str:
         """The last ten minutes (counted from the epoch) whose statistics are summed up."""
         return self._single["ROLLED"]
+
+    @property
+    def counted(self) -> str:
+        """The last minute (counted from the epoch) that the totals hold."""
+        return self._single["COUNTED"]
+
+    @property
+    def totals(self) -> str:
+        return self._single["TOTALS"]
+
+    @property
+    def series(self) -> str:
+        """The pairs ``<queue>|<type>`` with totals of their own."""
+        return self._single["SERIES"]
+
+    @property
+    def refused(self) -> str:
+        return self._single["REFUSED"]
+
+    @property
+    def api_keys(self) -> str:
+        """The names of all API keys."""
+        return self._single["API_KEYS"]
+
+    def api_key(self, name: str) -> str:
+        return self._family["API_KEY"] + name
 
     def demo_counter(self, name: str) -> str:
         return self._family["DEMO_COUNTER"] + name

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tasks_app import conf, runtime
+from tasks_app import runtime
 from tests.api.client import Api
 from tests.api.hand import Hand
 from tests.support.builders import make_config
+from tests.support.forgetting import forget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 Configure = Callable[..., None]
 
 
-def _forget() -> None:
-    for cached in (conf.config, runtime.client, runtime.commands, runtime.queries):
-        cached.cache_clear()
-
-
 @pytest.fixture
 def configure(monkeypatch: pytest.MonkeyPatch) -> Iterator[Configure]:
     """Sets ``DTQ_`` variables by their short names: ``configure(api_key="k")``."""
@@ -36,11 +32,11 @@ def configure(monkeypatch: pytest.MonkeyPatch) -> Iterator[Configure]:
     def set_(**values: object) -> None:
         for name, value in values.items():
             monkeypatch.setenv(f"DTQ_{name.upper()}", str(value))
-        _forget()
+        forget()
 
     yield set_
     monkeypatch.undo()
-    _forget()
+    forget()
 
 
 @pytest.fixture

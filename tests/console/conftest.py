@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from django.test import Client
 
-from tasks_app import conf, runtime
+from tasks_app import runtime
 from tests.support.builders import make_config
+from tests.support.forgetting import forget
 from tests.support.stage import Stage
 
 if TYPE_CHECKING:
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
 Configure = Callable[..., None]
 
 
-def _forget() -> None:
-    for cached in (conf.config, runtime.client, runtime.commands, runtime.queries):
-        cached.cache_clear()
-
-
 @pytest.fixture
 def configure(
     redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path
@@ -43,12 +39,12 @@ def configure(
     def set_(**values: object) -> None:
         for name, value in values.items():
             monkeypatch.setenv(f"DTQ_{name.upper()}", str(value))
-        _forget()
+        forget()
 
     set_()
     yield set_
     monkeypatch.undo()
-    _forget()
+    forget()
 
 
 @pytest.fixture

@@ -20,21 +20,23 @@ from tasks_app.handlers.errors import DuplicateTask
 from tasks_app.handlers.registry import Registry
 from tasks_app.store.commands import Commands
 from tasks_app.store.queries import Queries
+from tests.support.forgetting import forget
 
 
 @pytest.fixture
 def queries(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Queries]:
     """This process's runtime on the tests' server, with no handlers but the test's own."""
-    caches = (conf.config, runtime.client, runtime.commands, runtime.queries, runtime.registry)
     monkeypatch.setenv("DTQ_DATA_DIR", str(tmp_path))
     monkeypatch.setattr(runtime, "default_registry", Registry())
-    for cache in caches:
-        cache.cache_clear()
+    forget()
+    runtime.registry.cache_clear()
+    original = runtime.client
     monkeypatch.setattr(runtime, "client", lambda: redis_client)
+    monkeypatch.setattr(runtime.client, "cache_clear", original.cache_clear, raising=False)
     yield runtime.queries()
     monkeypatch.undo()
-    for cache in caches:
-        cache.cache_clear()
+    forget()
+    runtime.registry.cache_clear()
 
 
 def test_a_task_is_submitted_with_the_handlers_defaults(queries: Queries) -> None:

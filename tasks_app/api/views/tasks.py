@@ -38,6 +38,8 @@ KEY_HEADER = "HTTP_IDEMPOTENCY_KEY"
 class TasksView(ApiView):
     """``/tasks``."""
 
+    takes_submissions = True
+
     reads_query = frozenset({"GET", "HEAD"})
 
     @docs.TASKS_LIST
@@ -75,6 +77,8 @@ class TasksView(ApiView):
 class TasksBulkView(ApiView):
     """``/tasks/bulk``."""
 
+    takes_submissions = True
+
     def body_limit(self) -> int:
         """Room for many tasks."""
         return bulk_limit()
@@ -88,6 +92,9 @@ class TasksBulkView(ApiView):
         good = [item for item in checked if isinstance(item, Submission)]
         answers = iter(runtime.commands().submit_many(good) if good else [])
         outcomes = [next(answers) if isinstance(item, Submission) else item for item in checked]
+        for outcome in outcomes:
+            if isinstance(outcome, DtqError):
+                runtime.refusals().count(problem_of(outcome).code)
         return Response(_bulk_text(outcomes))
 
 

@@ -1,0 +1,6 @@
+-- Counts refused submissions. ARGV: reason and number...
+--#include unhindered
+for i = 1, #ARGV, 2 do
+  redis.call('HINCRBY', REFUSED, ARGV[i], ARGV[i + 1])
+end
+return 'OK'

@@ -1,0 +1,192 @@
+"""Counters that never fall: every minute's statistics, added up for good.
+
+Statistics of minutes expire; a counter for Prometheus must not. The leader adds each ended minute to one hash of totals
+(:class:`Fold`), and a reader adds the minutes after that itself (:class:`Totals`). A total carries the last minute that
+it holds, so a reader that meets a fold half done counts nothing twice and misses nothing, without a lock.
+
+Types are as many as clients invent, series are not: ``MAX_SERIES`` pairs of queue and type have totals of their own,
+first come, first served; what comes later is summed as type ``other`` of its queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import redis.asyncio
+
+from tasks_app.domain.config import Config
+from tasks_app.store.connections import translating
+from tasks_app.store.reader import Pipeline, Reader
+from tasks_app.store.scripts import MINUTE_STATS_TTL_MS, AsyncScripts
+
+MAX_SERIES = 1000
+"""Pairs of queue and type with counters of their own."""
+OTHER_TYPES = "other"
+
+Pair = tuple[str, str]
+"""A queue and a task type."""
+
+_SAMPLES = frozenset({"depth", "oldest"})
+_MINUTE_MS = 60_000
+_MINUTES_KEPT = MINUTE_STATS_TTL_MS // _MINUTE_MS
+_SETTLED_AFTER = 2
+"""Minutes; one more than it takes to end, so that a server whose clock steps back a little loses nothing."""
+_PART = 500
+_SCAN = 1000
+"""Fields asked for in one command, which takes the server well under a millisecond or two."""
+
+
+def by_series(minute: Mapping[str, int], known: set[Pair]) -> dict[str, int]:
+    """One minute's fields as amounts to add to totals, in the order in which new pairs take their places.
+
+    ``known`` holds the pairs that have a place; those that get one now are added to it. Leader and readers come to the
+    same places, because both go through the minutes in order and through a minute's fields by name.
+    """
+    amounts: dict[str, int] = {}
+    for name in sorted(minute):
+        queue, task_type, measure = name.split("|", 2)
+        if measure in _SAMPLES:
+            continue
+        pair = (queue, task_type)
+        if task_type != OTHER_TYPES and pair not in known:
+            if len(known) < MAX_SERIES:
+                known.add(pair)
+            else:
+                task_type = OTHER_TYPES
+        field = f"{queue}|{task_type}|{measure}"
+        amounts[field] = amounts.get(field, 0) + minute[name]
+    return amounts
+
+
+def add_up(
+    totals: Mapping[bytes, bytes], minutes: Iterable[tuple[int, Mapping[bytes, bytes]]]
+) -> dict[Pair, dict[str, int]]:
+    """Totals, each with the minutes after the last one that it holds: per pair the measures and their sums.
+
+    ``minutes``, in order, must begin with the first that some total may lack.
+    """
+    values: dict[str, int] = {}
+    through: dict[str, int] = {}
+    known: set[Pair] = set()
+    for name, text in totals.items():
+        field = name.decode(errors="replace")
+        total, _, last = text.partition(b" ")
+        values[field], through[field] = int(total), int(last)
+        queue, task_type, _ = field.split("|", 2)
+        if task_type != OTHER_TYPES:
+            known.add((queue, task_type))
+    for minute, record in minutes:
+        for field, amount in by_series(_counts(record), known).items():
+            if minute > through.get(field, -1):
+                values[field] = values.get(field, 0) + amount
+    sums: dict[Pair, dict[str, int]] = {}
+    for field, value in values.items():
+        queue, task_type, measure = field.split("|", 2)
+        sums.setdefault((queue, task_type), {})[measure] = value
+    return sums
+
+
+def _counts(fields: Mapping[bytes, bytes]) -> dict[str, int]:
+    return {name.decode(errors="replace"): int(text) for name, text in fields.items()}
+
+
+class Totals(Reader):
+    """Reads the counters."""
+
+    def totals(self) -> dict[Pair, dict[str, int]]:
+        """Per queue and type what was counted since the beginning: the measures of ``lua/lib/stats.lua`` -> sum.
+
+        One command for each thousand counters, and one for each thousand fields of the two or three minutes that the
+        leader has not added yet; without a leader these grow to eight hours.
+        """
+        counted, (seconds, _) = self._all(lambda pipe: (pipe.get(self._keys.counted), pipe.time()))
+        newest = seconds * 1000 // _MINUTE_MS
+        (fields,) = self._hashes([self._keys.totals])
+        minutes = range(max(int(counted or 0), newest - _MINUTES_KEPT) + 1, newest + 1)
+        records = self._hashes([self._keys.stats("m", minute) for minute in minutes])
+        return add_up(fields, zip(minutes, records, strict=True))
+
+    def _hashes(self, keys: list[str]) -> list[dict[bytes, bytes]]:
+        """Whole hashes, however large, without one long command."""
+        found: list[dict[bytes, bytes]] = [{} for _ in keys]
+        cursors = dict.fromkeys(range(len(keys)), 0)
+
+        def read(pipe: Pipeline) -> None:
+            for i, cursor in cursors.items():
+                pipe.hscan(keys[i], cursor, count=_SCAN)
+
+        while cursors:
+            replies = self._all(read)
+            for i, (cursor, part) in zip(list(cursors), replies, strict=True):
+                found[i].update(part)
+                if cursor:
+                    cursors[i] = cursor
+                else:
+                    del cursors[i]
+        return found
+
+
+class Fold:
+    """The leader's side: adds ended minutes to the totals."""
+
+    def __init__(self, client: redis.asyncio.Redis, config: Config) -> None:
+        self._client = client
+        self._scripts = AsyncScripts(client, config)
+        self._keys = self._scripts.keys
+
+    async def run_once(self, token: str) -> None:
+        """Add every minute that has ended and is not added yet. Two round trips when there is none.
+
+        Raises:
+            StoreUnavailable: what is added so far stays; the rest is for the next time.
+        """
+        with translating():
+            counted = await self._client.get(self._keys.counted)
+            seconds, _ = await self._client.time()
+        last = int(seconds) * 1000 // _MINUTE_MS - _SETTLED_AFTER
+        first = max(int(counted or 0), last - _MINUTES_KEPT) + 1
+        if first > last:
+            return
+        with translating():
+            pipe = self._client.pipeline(transaction=False)
+            for minute in range(first, last + 1):
+                pipe.exists(self._keys.stats("m", minute))
+            there = await pipe.execute()
+            members = await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.series))
+        known = {_pair(member.decode()) for member in members}
+        for minute, found in zip(range(first, last + 1), there, strict=True):
+            if not found:
+                continue
+            amounts = by_series(_counts(await self._minute(minute)), known)
+            for part, is_last in _parts(amounts):
+                if not await self._add(token, minute, part, is_last):
+                    return
+        await self._add(token, last, [], True)
+
+    async def _add(self, token: str, minute: int, amounts: list[tuple[str, int]], is_last: bool) -> bool:
+        flat = [part for amount in amounts for part in amount]
+        reply: Any = await self._scripts.run("count", token, minute, int(is_last), OTHER_TYPES, *flat)
+        return bool(reply == b"OK")
+
+    async def _minute(self, minute: int) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        cursor = 0
+        while True:
+            part: Any
+            with translating():
+                cursor, part = await self._client.hscan(self._keys.stats("m", minute), cursor, count=_SCAN)
+            found.update(part)
+            if not cursor:
+                return found
+
+
+def _pair(member: str) -> Pair:
+    queue, _, task_type = member.partition("|")
+    return queue, task_type
+
+
+def _parts(amounts: Mapping[str, int]) -> Iterator[tuple[list[tuple[str, int]], bool]]:
+    items = list(amounts.items())
+    for start in range(0, len(items), _PART):
+        yield items[start : start + _PART], start + _PART >= len(items)

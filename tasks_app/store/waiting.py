@@ -1,0 +1,59 @@
+"""How long queued tasks have waited for a worker, by the streams themselves."""
+
+from __future__ import annotations
+
+from redis.exceptions import ResponseError
+
+from tasks_app.store.connections import translating
+from tasks_app.store.keys import GROUP
+from tasks_app.store.reader import Pipeline, Reader
+
+
+class Waiting(Reader):
+    """Reads the lanes that may hold something undelivered."""
+
+    def oldest_waits(self) -> dict[str, int]:
+        """Queue -> ms since its longest waiting entry was enqueued; queues without one are left out.
+
+        Counted from the entry, so a retry or a delayed task waits from when it was due and not from its birth. Three
+        round trips and two commands a lane that may hold something.
+        """
+        (seconds, micros), members = self._all(lambda pipe: (pipe.time(), pipe.smembers(self._keys.ready)))
+        now = seconds * 1000 + micros // 1000
+        lanes = sorted(member.decode() for member in members)
+        if not lanes:
+            return {}
+        streams = [self._keys.lane(lane) for lane in lanes]
+        starts = [_after(reply) for reply in self._groups(streams)]
+
+        def read(pipe: Pipeline) -> None:
+            for stream, start in zip(streams, starts, strict=True):
+                pipe.xrange(stream, start, "+", count=1)
+
+        waits: dict[str, int] = {}
+        for lane, entries in zip(lanes, self._all(read), strict=True):
+            if entries:
+                queue = lane.rpartition(":")[0]
+                waited = max(0, now - int(entries[0][0].partition(b"-")[0]))
+                waits[queue] = max(waited, waits.get(queue, 0))
+        return waits
+
+    def _groups(self, streams: list[str]) -> list[object]:
+        with translating():
+            pipe = self._client.pipeline(transaction=False)
+            for stream in streams:
+                pipe.xinfo_groups(stream)
+            replies: list[object] = pipe.execute(raise_on_error=False)
+            for reply in replies:
+                if isinstance(reply, Exception) and not isinstance(reply, ResponseError):
+                    raise reply
+            return replies
+
+
+def _after(groups: object) -> str:
+    """From where a lane is undelivered: all of it before its first claim, which makes the group."""
+    if isinstance(groups, list):
+        for group in groups:
+            if group["name"] == GROUP.encode():
+                return f"({group['last-delivered-id'].decode()}"
+    return "-"
