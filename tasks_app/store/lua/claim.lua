@@ -4,34 +4,44 @@
 --#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
 local worker, free, turn = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local reads_left = free + 500 -- absorbing is bounded too
+local MOST_LANES = 100
 local taken, absorbed, leases, uncancelled = {}, {}, {}, {}
 
--- Lanes with something undelivered, by queue.
-local bands, names = {}, {}
-for _, lane in ipairs(redis.call('SMEMBERS', READY)) do
-  local queue, band = string.match(lane, '^(.*):p(%d)$')
-  if queue then
-    if not bands[queue] then
-      bands[queue] = {}
-      names[#names + 1] = queue
-    end
-    bands[queue][band] = true
-  end
-end
-
+-- The queues to serve, in order.
 local order = {}
 if ARGV[4] then
-  for i = 4, #ARGV do
-    if bands[ARGV[i]] then
-      order[#order + 1] = ARGV[i]
+  order = { unpack(ARGV, 4) }
+else
+  -- Nobody asked for an order, so each call starts at another queue and none starves. Of very many lanes it sees some.
+  local names = {}
+  for _, lane in ipairs(redis.call('SRANDMEMBER', READY, MOST_LANES)) do
+    local queue = string.match(lane, '^(.*):p%d$')
+    if queue and not names[queue] then
+      names[queue] = true
+      names[#names + 1] = queue
     end
   end
-else
-  -- Nobody asked for an order, so each call starts at another queue and none starves.
   table.sort(names)
   for i = 1, #names do
     order[i] = names[(turn + i - 1) % #names + 1]
   end
+end
+
+-- The priorities of a queue with something undelivered, highest first; none while it is paused.
+local function ready(queue)
+  local bands, lanes = {}, {}
+  for i = 1, 10 do
+    lanes[i] = queue .. ':p' .. 10 - i
+  end
+  for i, is_ready in ipairs(redis.call('SMISMEMBER', READY, unpack(lanes))) do
+    if is_ready == 1 then
+      bands[#bands + 1] = tostring(10 - i)
+    end
+  end
+  if #bands > 0 and redis.call('EXISTS', QUEUE .. queue .. ':paused') == 1 then
+    return {}
+  end
+  return bands
 end
 
 local function read_lane(stream, count)
@@ -112,25 +122,16 @@ local function drain(queue, band)
     reads_left = reads_left - #entries
     if #entries < wanted then
       redis.call('SREM', READY, lane)
-      bands[queue][band] = nil
       return
     end
   end
 end
 
-for _, queue in ipairs(order) do
-  if free <= 0 or reads_left <= 0 then
-    break
-  end
-  if redis.call('EXISTS', QUEUE .. queue .. ':paused') == 0 then
-    for priority = 9, 0, -1 do
-      local band = tostring(priority)
-      if bands[queue][band] then
-        drain(queue, band)
-      end
-    end
-  else
-    bands[queue] = {}
+local served = 0
+while served < #order and free > 0 and reads_left > 0 do
+  served = served + 1
+  for _, band in ipairs(ready(order[served])) do
+    drain(order[served], band)
   end
 end
 
@@ -138,9 +139,9 @@ each_chunk(leases, function(...) redis.call('ZADD', LEASES, ...) end)
 each_chunk(uncancelled, function(...) redis.call('SREM', CANCELLED, ...) end)
 if free <= 0 or reads_left <= 0 then
   -- This worker is full; whoever waits at a bell may take what is left.
-  for _, queue in ipairs(order) do
-    if next(bands[queue]) then
-      ring(queue)
+  for i = math.max(served, 1), #order do
+    if #ready(order[i]) > 0 then
+      ring(order[i])
       break
     end
   end
