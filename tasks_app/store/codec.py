@@ -74,7 +74,7 @@ def decode_task(task_id: str, names: Sequence[str], values: Sequence[bytes | Non
             timeout_ms=int(fields["timeout_ms"]),
             created_at=int(fields["created_at"]),
             payload_json=fields.get("payload"),
-            metadata_json=fields.get("metadata", "{}") if full else None,
+            metadata_json=fields.get("metadata", "{}") if "metadata" in names else None,
             result_json=fields.get("result"),
             enqueued_at=_integer(fields, "enqueued_at"),
             started_at=_integer(fields, "started_at"),

@@ -11,6 +11,7 @@ from tasks_app.domain.errors import (
     CancelRequested,
     DtqError,
     IdempotencyConflict,
+    MalformedJson,
     NotFound,
     TaskFinished,
     UnreadableRecord,
@@ -19,14 +20,16 @@ from tasks_app.domain.errors import (
 )
 from tasks_app.domain.snapshot import Actor
 from tasks_app.domain.submission import ttl_ms
+from tasks_app.domain.task import Task
 from tasks_app.domain.transitions import ALLOWED_IN, Action
 from tasks_app.store.connections import translating
 from tasks_app.store.ingest import MAX_BULK, Ingest, Receipt
 
 __all__ = ["MAX_BATCH", "MAX_BULK", "Commands", "Purged", "Receipt"]
 
-MAX_BATCH = 500
-"""How many tasks one script call of an operator touches."""
+MAX_BATCH = 100
+"""How many tasks one script call of an operator touches: few enough to be over within a few milliseconds."""
+_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,10 @@ class Purged:
 
     done: int
     remaining: int
+
+
+class _Changed(WrongStatus):
+    """The record is not what was read a moment ago."""
 
 
 class Commands(Ingest):
@@ -80,35 +87,28 @@ class Commands(Ingest):
             NotFound, UnreadableRecord, WrongStatus: as their names say.
             IdempotencyConflict: the task's key belongs to another live task by now.
         """
-        for _ in range(10):
-            task = self._queries.task(task_id)
-            metadata = strict_json.loads(task.metadata_json or "{}")
-            before = metadata.get("previous_attempts")
-            history = before if isinstance(before, list) else [] if before is None else [before]
-            metadata["previous_attempts"] = [*history, task.attempt]
-            ttl = ttl_ms(metadata)
-            word, detail = self._scripts.run(
-                "requeue",
-                *_actor(actor),
-                task_id,
-                task.attempt,
-                task.requeues,
-                strict_json.dumps(metadata),
-                "" if ttl is None else ttl,
-            )
-            if word != b"CHANGED":
-                return _raise(_refusal(Action.REQUEUE, task_id, word.decode(), detail.decode()))
-        raise WrongStatus("The task keeps changing; try again", status=task.status)
+        _raise(self.requeue_many([task_id], actor)[task_id])
 
     def requeue_many(self, task_ids: Sequence[str], actor: Actor) -> dict[str, DtqError | None]:
-        """Requeue each of the tasks; two round trips a task."""
-        results: dict[str, DtqError | None] = {}
-        for task_id in task_ids:
-            try:
-                self.dlq_requeue(task_id, actor)
-                results[task_id] = None
-            except (NotFound, UnreadableRecord, WrongStatus, IdempotencyConflict) as error:
-                results[task_id] = error
+        """The same for up to ``MAX_BATCH`` tasks. Two round trips, two more for what changed in between."""
+        _need_batch(task_ids)
+        results: dict[str, DtqError | None] = dict.fromkeys(task_ids)
+        left = list(results)
+        for _ in range(_TRIES):
+            able: list[str] = []
+            args: list[str | int] = []
+            for task_id, task in zip(left, self._queries.with_metadata(left), strict=True):
+                try:
+                    args += _new_life(task)
+                    able.append(task_id)
+                except (NotFound, UnreadableRecord) as error:
+                    results[task_id] = error
+            replies = self._scripts.run("requeue", *_actor(actor), *args) if able else []
+            for task_id, (word, detail) in zip(able, replies, strict=True):
+                results[task_id] = _refusal(Action.REQUEUE, task_id, word.decode(), detail.decode(errors="replace"))
+            left = [task_id for task_id in able if isinstance(results[task_id], _Changed)]
+            if not left:
+                break
         return results
 
     def pause(self, queue: str, actor: Actor, reason: str = "", until: int | None = None) -> None:
@@ -148,8 +148,7 @@ class Commands(Ingest):
             self._client.setrange(self._keys.prefix, 0, "")
 
     def _batch(self, script: str, task_ids: Sequence[str], actor: Actor, *args: str) -> dict[str, DtqError | None]:
-        if len(task_ids) > MAX_BATCH:
-            raise ValidationError({"task_ids": [f"must be at most {MAX_BATCH}"]})
+        _need_batch(task_ids)
         if not task_ids:
             return {}
         action = {"cancel": Action.CANCEL, "runnow": Action.RUN_NOW, "discard": Action.DISCARD}[script]
@@ -184,6 +183,26 @@ def _raise(error: DtqError | None) -> None:
         raise error
 
 
+def _new_life(task: Task | NotFound | UnreadableRecord) -> tuple[str | int, ...]:
+    """What the requeue script is told of one task. Raises what stands in its place, or UnreadableRecord."""
+    if not isinstance(task, Task):
+        raise task
+    try:
+        metadata = strict_json.loads(task.metadata_json or "{}")
+    except MalformedJson as error:
+        raise UnreadableRecord(f"The metadata does not decode: {error.message}", task_id=task.id) from error
+    before = metadata.get("previous_attempts")
+    history = before if isinstance(before, list) else [] if before is None else [before]
+    metadata["previous_attempts"] = [*history, task.attempt]
+    ttl = ttl_ms(metadata)
+    return task.id, task.attempt, task.requeues, strict_json.dumps(metadata), "" if ttl is None else ttl
+
+
+def _need_batch(task_ids: Sequence[str]) -> None:
+    if len(task_ids) > MAX_BATCH:
+        raise ValidationError({"task_ids": [f"must be at most {MAX_BATCH}"]})
+
+
 def _need_queue(word: bytes, queue: str) -> None:
     if word == b"NOT_FOUND":
         raise NotFound(f"There is no queue {queue}")
@@ -205,6 +224,8 @@ def _refusal(action: Action, task_id: str, word: str, detail: str) -> DtqError |
             allowed = sorted(ALLOWED_IN[action])
             message = f"The task is {detail}; {action} is for {' and '.join(allowed)} tasks"
             return WrongStatus(message, task_id=task_id, status=detail, allowed=allowed)
+        case "CHANGED":
+            return _Changed("The task keeps changing; try again", task_id=task_id, status=detail)
         case "IDEMPOTENCY_CONFLICT":
             message = "The task's idempotency key belongs to another live task"
             return IdempotencyConflict(message, task_id=task_id, holder=detail)

@@ -16,6 +16,11 @@ from tasks_app.store.connections import translating
 from tasks_app.store.scripts import AsyncScripts
 
 LEASE_LOST = "LEASE_LOST"
+MAX_CLAIM = 100
+"""Tasks that one claim or one reclaim takes at most, whatever it is asked for."""
+MAX_FINISH = 250
+"""Outcomes that one call may bring."""
+MAX_GIVEN_BACK = 500
 LOG_LINE_CHARS = 2000
 NOTE_CHARS = 200
 _NAMES_FRESH_S = 5.0
@@ -94,23 +99,30 @@ class Leases:
         self._names_at = float("-inf")
 
     async def claim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
-        """Take up to ``limit`` waiting tasks, now ``running`` under this worker's lease.
+        """Take up to ``limit`` waiting tasks, ``MAX_CLAIM`` at most, now ``running`` under this worker's lease.
 
         ``queues`` are served strictly in order, each from p9 to p0. Without any, all queues are, starting at another
         one each time.
         """
-        return _reply(*await self._scripts.run("claim", worker_id, limit, next(self._turn), *queues))
+        return _reply(*await self._scripts.run("claim", worker_id, min(limit, MAX_CLAIM), next(self._turn), *queues))
 
     async def reclaim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
         """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end anyway.
 
-        One call looks at a bounded number of leases; where none of them was for this worker, the next one goes on.
+        ``MAX_CLAIM`` at most. One call looks at a bounded number of leases; where none of them was for this worker, the
+        next one goes on.
         """
-        adopted, settled, self._skip = await self._scripts.run("reclaim", worker_id, limit, self._skip, *queues)
+        most = min(limit, MAX_CLAIM)
+        adopted, settled, self._skip = await self._scripts.run("reclaim", worker_id, most, self._skip, *queues)
         return _reply(adopted, settled)
 
     async def finish(self, worker_id: str, batch: Sequence[Finish]) -> list[str]:
-        """Write the outcomes. Per item the status the task now has, or ``LEASE_LOST`` (nothing was written)."""
+        """Write up to ``MAX_FINISH`` outcomes. Per item the task's status now, or ``LEASE_LOST`` (nothing was written).
+
+        Raises:
+            ValueError: there are more.
+        """
+        _need_at_most(MAX_FINISH, batch)
         args: list[str | int] = []
         for f in batch:
             args += (
@@ -127,7 +139,12 @@ class Leases:
         return [word.decode() for word in await self._scripts.run("finish", worker_id, *args)]
 
     async def give_back(self, worker_id: str, running: Sequence[tuple[str, int]]) -> int:
-        """End the leases of ``(task_id, attempt)`` now. Returns how many were still this worker's."""
+        """End the leases of up to ``MAX_GIVEN_BACK`` ``(task_id, attempt)`` now; how many were still this worker's.
+
+        Raises:
+            ValueError: there are more.
+        """
+        _need_at_most(MAX_GIVEN_BACK, running)
         if not running:
             return 0
         return int(await self._scripts.run("giveback", worker_id, *(part for task in running for part in task)))
@@ -163,6 +180,11 @@ class Leases:
             self._names = ("*", *sorted(name.decode() for name in names))
             self._names_at = time.monotonic()
         return self._names
+
+
+def _need_at_most(most: int, batch: Sequence[object]) -> None:
+    if len(batch) > most:
+        raise ValueError(f"at most {most} a call, not {len(batch)}: one script must not hold the server")
 
 
 def _reply(taken: Any, absorbed: Any) -> ClaimReply:

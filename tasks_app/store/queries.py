@@ -41,6 +41,22 @@ class Queries(Fleet):
         (values,) = self._all_of_any_kind(lambda pipe: pipe.hmget(self._keys.task(task_id), codec.DETAIL))
         return _task(task_id, values)
 
+    def with_metadata(self, ids: Sequence[str]) -> list[Task | NotFound | UnreadableRecord]:
+        """The tasks of ``ids`` in that order, as lists show them and with their metadata. One round trip."""
+        names = (*codec.SUMMARY, "metadata")
+
+        def read(pipe: Pipeline) -> None:
+            for task_id in ids:
+                pipe.hmget(self._keys.task(task_id), names)
+
+        found: list[Task | NotFound | UnreadableRecord] = []
+        for task_id, values in zip(ids, self._all_of_any_kind(read), strict=True):
+            try:
+                found.append(_task(task_id, values, names))
+            except (NotFound, UnreadableRecord) as error:
+                found.append(error)
+        return found
+
     def detail(self, task_id: str) -> TaskDetail:
         """One task with its attempts and log lines, oldest first. One round trip. Raises as :meth:`task`."""
 
@@ -165,12 +181,12 @@ class Queries(Fleet):
         return Page(items, encode_cursor(ids[limit - 1]) if len(ids) > limit else None)
 
 
-def _task(task_id: str, values: list[bytes | None] | None) -> Task:
+def _task(task_id: str, values: list[bytes | None] | None, names: Sequence[str] = codec.DETAIL) -> Task:
     if values is None:
         raise UnreadableRecord(codec.NO_HASH, task_id=task_id)
     if all(value is None for value in values):
         raise NotFound(f"There is no task {task_id}", task_id=task_id)
-    return codec.decode_task(task_id, codec.DETAIL, values)
+    return codec.decode_task(task_id, names, values)
 
 
 def _with_latest(task: Task, history: list[Attempt]) -> list[Attempt]:

@@ -12,13 +12,16 @@ import redis.asyncio
 from tasks_app.domain.config import Config
 from tasks_app.store.connections import translating
 from tasks_app.store.scripts import AsyncScripts
-from tasks_app.store.totals import Fold
 
 _STEP = 500
+_CLAIM_MS = 60_000
 _MEMBERS = 5
 """Retention members a step; each holds up to a hundred ids."""
 _NAMES_EVERY_S = 60.0
-_QUEUE_STEP = 200
+_REPAIRED = 20
+"""Queues that one call repairs at most; it does fewer when they hold much."""
+_REPAIRS = 5
+"""Such calls a sweep, which comes every eight seconds or so."""
 _SAMPLE_EVERY_S = 10.0
 _SAMPLE_STEP = 100
 """Queues sampled per call."""
@@ -40,7 +43,6 @@ class Schedule:
         self._client = client
         self._scripts = AsyncScripts(client, config)
         self._keys = self._scripts.keys
-        self._fold = Fold(client, config)
         self._names_at = float("-inf")
         self._sampled_at = float("-inf")
         self._queues: list[str] = []
@@ -66,14 +68,14 @@ class Schedule:
         """Move claimed tasks into their streams, or to ``expired``. Returns how many moved."""
         return _count(await self._scripts.run("release", token, *ids)) if ids else 0
 
-    async def return_claims(self, token: str) -> int:
-        """Put claims older than 60 s back into the schedule."""
-        return _count(await self._scripts.run("unclaim", token, _STEP))
+    async def return_claims(self, token: str, older_than_ms: int = _CLAIM_MS) -> int:
+        """Put up to 500 claims of that age back into the schedule; 0 is for a leader that has none under way itself."""
+        return _count(await self._scripts.run("unclaim", token, _STEP, older_than_ms))
 
     async def sweep(self, token: str) -> bool:
-        """One bounded step of upkeep: retention's index members, idempotency keys, names that left, one queue's repair.
+        """One bounded step of upkeep: retention's index members, idempotency keys, names that left, repair of queues.
 
-        Three to five round trips and, now and then, those of :meth:`sample`. True when there is more to do now.
+        Three to ten round trips and, now and then, those of :meth:`sample`. True when there is more to do now.
         """
         swept = _count(await self._scripts.run("sweep_retention", token, _MEMBERS))
         extended = _count(await self._scripts.run("sweep_keys", token, _STEP))
@@ -88,8 +90,7 @@ class Schedule:
     async def sample(self, token: str) -> None:
         """Every ten seconds: note each queue's depth and oldest wait, and sum up what minutes have ended.
 
-        One round trip a hundred queues, one a span of ten minutes that is not summed up yet (48 at most), and a few a
-        minute that the totals do not hold yet.
+        One round trip a hundred queues, and one a span of ten minutes that is not summed up yet (48 at most).
         """
         if time.monotonic() - self._sampled_at < _SAMPLE_EVERY_S:
             return
@@ -100,7 +101,6 @@ class Schedule:
             await self._scripts.run("sample", token, *names[first : first + _SAMPLE_STEP])
         while _count(await self._scripts.run("rollup", token)) > 0:
             pass
-        await self._fold.run_once(token)
 
     async def _repair(self, token: str) -> None:
         if not self._queues:
@@ -110,10 +110,15 @@ class Schedule:
             self._resume_from = ""
             if not self._queues:
                 return
-        reply = await self._scripts.run("sweep_queue", token, self._queues[-1], self._resume_from, _QUEUE_STEP)
-        self._resume_from = "" if reply == b"NOT_LEADER" else reply.decode()
-        if not self._resume_from:
-            self._queues.pop()
+        for _ in range(_REPAIRS):
+            reply = await self._scripts.run("sweep_queues", token, self._resume_from, *self._queues[:_REPAIRED])
+            if reply == b"NOT_LEADER":
+                return
+            done, resume_from = reply
+            del self._queues[:done]
+            self._resume_from = resume_from.decode()
+            if not self._queues:
+                return
 
 
 def _count(reply: Any) -> int:

@@ -35,7 +35,6 @@ MINUTE_STATS_TTL_MS = 8 * 3_600_000
 TEN_STATS_TTL_MS = 2 * 86_400_000
 HOUR_STATS_TTL_MS = 8 * 86_400_000
 LOCK_MS = 10_000
-CLAIM_MS = 60_000
 GRACE_MS = 10_000
 """How long past its timeout a running task's lease may still be renewed."""
 
@@ -70,7 +69,6 @@ def prelude(keys: Keys, config: Config) -> str:
         "TEN_STATS_TTL_MS": TEN_STATS_TTL_MS,
         "HOUR_STATS_TTL_MS": HOUR_STATS_TTL_MS,
         "LOCK_MS": LOCK_MS,
-        "CLAIM_MS": CLAIM_MS,
         "GRACE_MS": GRACE_MS,
     }
     moves = [f"[{str(current)!r}] = {_table(sorted(targets))}" for current, targets in VALID_TRANSITIONS.items()]
@@ -116,6 +114,12 @@ class _Rendered:
             text = f"{self._prelude}\n{source(name)}"
             self._ready[name] = (text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
         return self._ready[name]
+
+
+def digests(config: Config) -> dict[str, str]:
+    """Per verb the SHA-1 under which a server knows its script, as its slow log shows it."""
+    rendered = _Rendered(config)
+    return {path.stem: rendered[path.stem][1] for path in sorted(_LUA.glob("*.lua"))}
 
 
 class Scripts:

@@ -140,6 +140,7 @@ class FakeSchedule(Failing):
         super().__init__()
         self.leads = True
         self.dues: deque[Due] = deque()
+        self.abandoned: deque[int] = deque()
         self.more = 0
         self.calls: list[str] = []
 
@@ -161,9 +162,9 @@ class FakeSchedule(Failing):
         self.calls.append(f"requeue {len(ids)}")
         return len(ids)
 
-    async def return_claims(self, token: str) -> int:
-        self.calls.append("return")
-        return 0
+    async def return_claims(self, token: str, older_than_ms: int = 60_000) -> int:
+        self.calls.append("return" if older_than_ms else "return all")
+        return self.abandoned.popleft() if self.abandoned and not older_than_ms else 0
 
     async def sweep(self, token: str) -> bool:
         self.calls.append("sweep")

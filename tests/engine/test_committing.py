@@ -12,11 +12,11 @@ from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.domain.outcome import Succeeded
 from tasks_app.domain.status import TaskStatus
 from tasks_app.handlers import TaskContext
-from tasks_app.store.leases import LEASE_LOST, Note
+from tasks_app.store.leases import LEASE_LOST, MAX_FINISH, Note
 from tests.engine.fakes import FakeLeases, Turn, claimed
 from tests.support.builders import make_config
 from workers.engine import notes as notes_module
-from workers.engine.committer import MAX_BATCH, MAX_BATCH_CHARS, Committer
+from workers.engine.committer import MAX_BATCH_CHARS, Committer
 from workers.engine.execution import Execution, Slots
 from workers.engine.notes import MAX_LINES_PER_FLUSH, NoteBook
 from workers.engine.verdicts import Judge
@@ -84,11 +84,11 @@ async def test_outcomes_survive_an_outage(bench: Bench) -> None:
 
 
 async def test_batches_are_bounded_in_number_and_size(bench: Bench) -> None:
-    for number in range(MAX_BATCH + 1):
+    for number in range(MAX_FINISH + 1):
         bench.end(f"t{number}")
     await bench.committer.run_once()
     await bench.committer.run_once()
-    assert [len(batch) for batch in bench.leases.batches] == [MAX_BATCH, 1]
+    assert [len(batch) for batch in bench.leases.batches] == [MAX_FINISH, 1]
     for number in range(3):
         bench.end(f"big{number}", result="x" * (MAX_BATCH_CHARS * 2 // 3))
     await bench.committer.run_once()

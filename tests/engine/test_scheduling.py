@@ -39,7 +39,7 @@ async def bench() -> Bench:
 async def test_a_leader_requeues_what_is_due_and_naps_till_the_next(bench: Bench) -> None:
     bench.due(3, next_due_ms=250)
     calls, nap = await bench.run_pass()
-    assert calls == ["lead", "due", "requeue 3", "return", "sweep"]
+    assert calls == ["lead", "return all", "due", "requeue 3", "return", "sweep"]
     assert nap == 0.25
 
 
@@ -78,7 +78,7 @@ async def test_a_follower_only_tries_the_lock(bench: Bench) -> None:
     assert (await bench.run_pass())[0] == []
     bench.clock.now += nap
     bench.schedule.leads = True
-    assert (await bench.run_pass())[0][:2] == ["lead", "due"]
+    assert (await bench.run_pass())[0][:3] == ["lead", "return all", "due"]
     assert bench.scheduler.leading
 
 
@@ -98,7 +98,16 @@ async def test_after_an_outage_the_lock_is_asked_first(bench: Bench) -> None:
     bench.schedule.away()
     with pytest.raises(StoreUnavailable):
         await bench.run_pass()
-    assert (await bench.run_pass())[0][:2] == ["lead", "due"]
+    assert (await bench.run_pass())[0][:3] == ["lead", "return all", "due"]
+    assert (await bench.run_pass())[0] == ["due"]
+
+
+async def test_what_a_former_leader_had_claimed_goes_back_at_once(bench: Bench) -> None:
+    bench.schedule.abandoned.extend([500, 20])
+    with capture_logs() as lines:
+        calls, _ = await bench.run_pass()
+    assert calls[:5] == ["lead", "return all", "return all", "return all", "due"]
+    assert [line["tasks"] for line in lines if line["event"] == "CLAIMS_RETURNED"] == [500, 20]
 
 
 async def test_only_a_leader_resigns(bench: Bench) -> None:

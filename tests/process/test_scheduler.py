@@ -34,11 +34,9 @@ def test_a_frozen_leader_is_replaced_and_each_due_task_runs_once(fleet: Fleet) -
     assert time.monotonic() - frozen_at < 14
     old.send(signal.SIGCONT)
     fleet.worker("--no-scheduler", concurrency=100)
-    # Frozen between claiming and queueing, it leaves a batch of claims behind, which goes back after a minute.
-    until(lambda: fleet.queries.counts().get(TaskStatus.SUCCEEDED, 0) >= 1500, timeout=40, what="they ran")
-    until(lambda: fleet.queries.counts().get(TaskStatus.QUEUED, 0) == 0, what="nothing waits")
-    until(lambda: fleet.queries.counts().get(TaskStatus.RUNNING, 0) == 0, what="nothing runs")
-    assert max(fleet.ran(task_id) for task_id in ids) == 1
+    # Frozen between claiming and queueing, it leaves a batch of claims behind, which the new leader returns at once.
+    until(lambda: fleet.queries.counts().get(TaskStatus.SUCCEEDED, 0) == len(ids), timeout=40, what="they ran")
+    assert {fleet.ran(task_id) for task_id in ids} == {1}
     # A follower that ends leaves the leader's lock alone; a leader that ends gives it up at once.
     follower = next(process for process in others if process is not new)
     follower.send(signal.SIGTERM)

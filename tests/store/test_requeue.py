@@ -151,8 +151,11 @@ class TestRefusals:
         stage.commands.dlq_requeue(task_id, ACTOR)
         [task] = (await stage.claim()).tasks
         await stage.finish(task, TaskStatus.FAILED)
+        read = queries.with_metadata
         monkeypatch.setattr(
-            stage.commands, "_queries", type("Q", (), {"task": lambda _, i: next(answers, None) or queries.task(i)})()
+            stage.commands,
+            "_queries",
+            type("Q", (), {"with_metadata": lambda _, ids: [next(answers, None) or read([i])[0] for i in ids]})(),
         )
         stage.commands.dlq_requeue(task_id, ACTOR)
         assert json.loads(queries.task(task_id).metadata_json or "")["previous_attempts"] == [1, 1]
@@ -165,7 +168,7 @@ class TestRefusals:
         stage.commands.dlq_requeue(task_id, ACTOR)
         [task] = (await stage.claim()).tasks
         await stage.finish(task, TaskStatus.FAILED)
-        monkeypatch.setattr(stage.commands, "_queries", type("Q", (), {"task": lambda *_: stale})())
+        monkeypatch.setattr(stage.commands, "_queries", type("Q", (), {"with_metadata": lambda *_: [stale]})())
         with pytest.raises(WrongStatus, match="changing"):
             stage.commands.dlq_requeue(task_id, ACTOR)
 

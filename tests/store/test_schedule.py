@@ -118,6 +118,20 @@ async def test_a_claimed_task_whose_scheduler_died_comes_back(stage: Stage, stat
     assert stage.record(task_id)["attempt"] == str(attempt)
 
 
+async def test_a_new_leader_takes_over_what_the_former_one_had_claimed(stage: Stage) -> None:
+    task_id = await stage.task(TaskStatus.PENDING)
+    stage.make_due(task_id)
+    await stage.lead()
+    claimed = (await stage.schedule.claim_due(TOKEN, 10)).ids
+    await stage.schedule.resign(TOKEN)
+    assert await stage.schedule.lead("other", "t2")
+    assert await stage.schedule.return_claims(TOKEN, 0) == 0
+    assert await stage.schedule.return_claims("t2", 0) == 1
+    assert await stage.schedule.requeue_claimed(TOKEN, claimed) == 0
+    assert await stage.schedule.requeue_claimed("t2", (await stage.schedule.claim_due("t2", 10)).ids) == 1
+    assert len(stage.entries()) == 1
+
+
 async def test_a_claim_is_requeued_once(stage: Stage) -> None:
     task_id = await stage.task(TaskStatus.RETRYING)
     stage.make_due(task_id)

@@ -9,7 +9,7 @@ from tasks_app.domain.status import TaskStatus
 from tasks_app.store.leases import Note
 from tasks_app.store.presence import Heartbeat, Presence
 from tasks_app.store.queries import Queries
-from tests.support.builders import ACTOR
+from tests.support.builders import ACTOR, make_submission
 from tests.support.keyspace import dump, pending
 from tests.support.stage import HOUR_MS, OTHER_WORKER, TOKEN, WORKER, Stage
 
@@ -207,14 +207,24 @@ class TestRepair:
         assert pending(stage.client, stream, "workers") == {}
 
     async def test_a_long_queue_is_looked_at_in_steps(self, stage: Stage) -> None:
-        for _ in range(250):
-            stage.submit()
+        many = 1200
+        for _ in range(2):
+            stage.commands.submit_many([make_submission()] * (many // 2))
         stage.client.delete(stage.keys.stream("default", 5))
         await stage.lead()
         await stage.schedule.sweep(TOKEN)
-        assert 0 < stage.client.xlen(stage.keys.stream("default", 5)) < 250
+        assert 0 < stage.client.xlen(stage.keys.stream("default", 5)) < many
         await stage.sweep()
-        assert stage.client.xlen(stage.keys.stream("default", 5)) == 250
+        assert stage.client.xlen(stage.keys.stream("default", 5)) == many
+
+    async def test_many_queues_are_looked_at_in_one_sweep(self, stage: Stage) -> None:
+        names = [f"q{n}" for n in range(50)]
+        stage.commands.submit_many([make_submission(queue=name) for name in names])
+        for name in names:
+            stage.client.delete(stage.keys.stream(name, 5))
+        await stage.lead()
+        await stage.schedule.sweep(TOKEN)
+        assert [stage.client.xlen(stage.keys.stream(name, 5)) for name in names] == [1] * 50
 
 
 def beat(worker: str, **changes: object) -> Heartbeat:

@@ -8,13 +8,12 @@ import structlog
 
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.domain.status import TaskStatus
-from tasks_app.store.leases import LEASE_LOST, Finish, Leases
+from tasks_app.store.leases import LEASE_LOST, MAX_FINISH, Finish, Leases
 from workers.engine.execution import Execution, Slots
 from workers.engine.notes import NoteBook
 
 log = structlog.get_logger(__name__)
 
-MAX_BATCH = 250
 MAX_NAMED = 5
 MAX_BATCH_CHARS = 4_000_000
 _NOT_A_FAILURE = frozenset({TaskStatus.SUCCEEDED.value, TaskStatus.CANCELLED.value, LEASE_LOST})
@@ -69,7 +68,7 @@ class Committer:
             self._some.clear()
 
     def _next_batch(self) -> list[tuple[Execution, Finish]]:
-        batch = self._waiting[:MAX_BATCH]
+        batch = self._waiting[:MAX_FINISH]
         chars = 0
         for index, (_, finish) in enumerate(batch):
             chars += len(finish.result_json) + len(finish.traceback)

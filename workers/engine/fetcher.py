@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from tasks_app.domain.errors import StoreUnavailable
-from tasks_app.store.leases import Absorbed, Claimed, ClaimReply, Leases
+from tasks_app.store.leases import MAX_CLAIM, Absorbed, Claimed, ClaimReply, Leases
 from workers.engine.execution import Slots
 from workers.engine.executor import Executor
 from workers.engine.reaper import Reaper
 
 log = structlog.get_logger(__name__)
 
-MAX_CLAIM = 100
 MAX_NAMED = 5
 
 

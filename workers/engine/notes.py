@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 import structlog
 
@@ -15,6 +16,7 @@ log = structlog.get_logger(__name__)
 FLUSH_EVERY_S = 0.2
 MAX_LINES_PER_FLUSH = 200
 MAX_NOTES_PER_CALL = 100
+MAX_LINES_PER_CALL = 1000
 
 
 class _Pending:
@@ -80,15 +82,18 @@ class NoteBook:
                 taken, self._pending = self._pending, {}
                 self._some.clear()
             notes = [_to_note(key, pending) for key, pending in taken.items()]
-            for start in range(0, len(notes), MAX_NOTES_PER_CALL):
+            start = 0
+            while start < len(notes):
+                batch = _batch(notes[start : start + MAX_NOTES_PER_CALL])
                 try:
-                    await self._leases.note(self._worker_id, notes[start : start + MAX_NOTES_PER_CALL])
+                    await self._leases.note(self._worker_id, batch)
                 except StoreUnavailable:
                     self._put_back(dict(list(taken.items())[start:]))
                     raise
                 except Exception:  # a bug of ours must not hold up the outcomes, which are written after the notes
                     log.exception("NOTES_DROPPED", notes=len(notes) - start)
                     return
+                start += len(batch)
 
     def _put_back(self, unwritten: dict[tuple[str, int], _Pending]) -> None:
         with self._lock:
@@ -102,6 +107,16 @@ class NoteBook:
                         old.progress, old.note = newer.progress, newer.note
                 self._pending[key] = old
             self._some.set()
+
+
+def _batch(notes: Sequence[Note]) -> Sequence[Note]:
+    """The first of them, as many as one call may carry lines for."""
+    lines = 0
+    for index, note in enumerate(notes):
+        lines += len(note.lines)
+        if lines >= MAX_LINES_PER_CALL:
+            return notes[: index + 1]
+    return notes
 
 
 def _to_note(key: tuple[str, int], pending: _Pending) -> Note:

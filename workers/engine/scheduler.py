@@ -45,6 +45,7 @@ class Scheduler:
         self._rng = rng
         self._clock = clock
         self._lead_at = self._return_at = self._sweep_at = 0.0
+        self._claims_abandoned = True
         self.leading = False
 
     async def run_once(self) -> None:
@@ -63,19 +64,29 @@ class Scheduler:
                 await self._lead(now)
             if not self.leading:
                 return max(SHORTEST_NAP_S, self._lead_at - now)
+            if self._claims_abandoned:
+                await self._return_abandoned()
             nap_s = await self._requeue_due()
             if self.leading:
                 nap_s = min(nap_s, await self._tidy(now))
             return nap_s
         except StoreUnavailable:
             self._lead_at = 0.0
+            self._claims_abandoned = True
             raise
 
     async def _lead(self, now: float) -> None:
         led, self.leading = self.leading, await self._schedule.lead(self._owner, self._token)
         self._lead_at = now + LEAD_EVERY_S * self._rng.uniform(1 - JITTER, 1)
         if self.leading != led:
+            self._claims_abandoned = True
             log.info("SCHEDULER_LEADS" if self.leading else "SCHEDULER_LEAD_LOST", owner=self._owner)
+
+    async def _return_abandoned(self) -> None:
+        """Only the leader claims, and this one has nothing under way: what is claimed was left by another, or by us."""
+        while returned := await self._schedule.return_claims(self._token, 0):
+            _log_returned(returned)
+        self._claims_abandoned = False
 
     async def _requeue_due(self) -> float:
         due = await self._schedule.claim_due(self._token, BATCH)
@@ -93,10 +104,8 @@ class Scheduler:
 
     async def _tidy(self, now: float) -> float:
         if now >= self._return_at:
-            returned = await self._schedule.return_claims(self._token)
+            _log_returned(await self._schedule.return_claims(self._token))
             self._return_at = now + RETURN_EVERY_S
-            if returned:
-                log.warning("CLAIMS_RETURNED", tasks=returned)
         if now >= self._sweep_at:
             more = await self._schedule.sweep(self._token)
             self._sweep_at = now + (0.0 if more else SWEEP_EVERY_S * self._rng.uniform(1 - JITTER, 1))
@@ -113,3 +122,8 @@ class Scheduler:
             await self._schedule.resign(self._token)
         except StoreUnavailable as error:
             log.warning("RESIGN_NOT_RECORDED", error=str(error))
+
+
+def _log_returned(tasks: int) -> None:
+    if tasks:
+        log.warning("CLAIMS_RETURNED", tasks=tasks)

@@ -14,7 +14,7 @@ import structlog
 from tasks_app.domain.config import Config
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.handlers import Registry
-from tasks_app.store.leases import Claimed, Leases
+from tasks_app.store.leases import MAX_GIVEN_BACK, Claimed, Leases
 from tasks_app.store.presence import Heartbeat, Presence, Renewal
 from tasks_app.store.schedule import Schedule
 from workers.engine.committer import Committer
@@ -40,7 +40,6 @@ CLEANUP_S = 0.5
 FLUSH_S = 5.0
 FLUSH_WHEN_HURRIED_S = 1.0
 MAX_RUNNING_SHOWN = 100
-MAX_GIVEN_BACK_PER_CALL = 500
 
 
 class Worker:
@@ -236,8 +235,8 @@ class Worker:
         count = 0
         while given:
             try:
-                count += await self._leases.give_back(self._identity.worker_id, given[:MAX_GIVEN_BACK_PER_CALL])
-                given = given[MAX_GIVEN_BACK_PER_CALL:]
+                count += await self._leases.give_back(self._identity.worker_id, given[:MAX_GIVEN_BACK])
+                given = given[MAX_GIVEN_BACK:]
             except StoreUnavailable as error:
                 if self._loop.time() >= deadline:
                     log.warning("GIVE_BACK_FAILED", tasks=len(given), error=str(error))  # their leases run out instead

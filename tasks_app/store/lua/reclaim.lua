@@ -3,7 +3,8 @@
 -- ARGV: worker, limit, how many expired leases to skip, queues... (none: every queue).
 -- Replies {adopted tasks, settled ones, how many to skip at the next look}.
 --#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
-local SCAN = 500
+local SCAN = 200
+local MOST = 100 -- changes a call: an adoption or a burial costs as much as ten looks
 local worker, free, skip = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local mine, paused = nil, {}
 if ARGV[4] then
@@ -56,6 +57,9 @@ end
 
 local ids = redis.call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', skip, SCAN)
 for _, id in ipairs(ids) do
+  if #adopted + #settled >= MOST then
+    break
+  end
   local task = read(id, 'given_back')
   task.given_back = task.more[FIRST_EXTRA]
   if not task.readable and is_recorded(id) then

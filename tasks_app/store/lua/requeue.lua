@@ -1,45 +1,53 @@
--- Brings a dead-lettered or failed task back: attempt 1, fresh budget and TTL clock, its old attempts kept.
--- ARGV: actor, address, request id, id, the attempt the caller saw, its requeue count, new metadata, TTL in ms or ''.
--- Replies {word, status}; CHANGED when the record is not what the caller saw.
+-- Brings dead-lettered or failed tasks back: attempt 1, fresh budget and TTL clock, their old attempts kept.
+-- ARGV: actor, address, request id, then WIDTH values per task: id, the attempt the caller saw, its requeue count, new
+-- metadata, TTL in ms or ''. Replies per task {word, status}; CHANGED when the record is not what the caller saw.
 --#include clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter audit commit
-local id = ARGV[4]
-local task = read(id, 'requeues', 'dlq_entry', 'fingerprint', 'key_fingerprint')
-if not task.readable then
-  return { is_recorded(id) and 'UNREADABLE_RECORD' or 'NOT_FOUND', '' }
-elseif not REQUEUEABLE[task.status] then
-  return { 'WRONG_STATUS', task.status }
-elseif tostring(task.attempt) ~= ARGV[5] or (task.more[FIRST_EXTRA] or '0') ~= ARGV[6] then
-  return { 'CHANGED', task.status }
+local WIDTH = 5
+local replies = {}
+
+local function requeue(id, attempt, requeues, metadata, ttl_ms)
+  local task = read(id, 'requeues', 'dlq_entry', 'fingerprint', 'key_fingerprint')
+  if not task.readable then
+    return { is_recorded(id) and 'UNREADABLE_RECORD' or 'NOT_FOUND', '' }
+  elseif not REQUEUEABLE[task.status] then
+    return { 'WRONG_STATUS', task.status }
+  elseif tostring(task.attempt) ~= attempt or (task.more[FIRST_EXTRA] or '0') ~= requeues then
+    return { 'CHANGED', task.status }
+  end
+  if task.key then
+    local name = key_name(task.queue, task.key)
+    local holder = holder_of(name)
+    if holder and holder.task_id ~= id then
+      local status = fields_of(holder.task_id, 'status')[1]
+      if status and not TERMINAL[status] then
+        return { 'IDEMPOTENCY_CONFLICT', holder.task_id }
+      end
+    end
+    hold(name, id, task.more[FIRST_EXTRA + 3] or '', IDEM_TTL_MS)
+    redis.call('ZADD', KEYED, now + IDEM_TTL_MS, id)
+  end
+  dig_up(id, task.more[FIRST_EXTRA + 1], task.more[FIRST_EXTRA + 2])
+  redis.call('HDEL', TASK .. id, 'finished_at', 'started_at', 'worker_id', 'result', 'error_class', 'error_message',
+    'traceback', 'fingerprint', 'dlq_entry', 'cancel_requested', 'given_back', 'progress', 'progress_note', 'due_at',
+    'expires_at')
+  local entry = enqueue(id, task.queue, task.priority, 1)
+  revive(task, 'attempt', 1, 'entry', entry, 'enqueued_at', now, 'metadata', metadata, 'requeues', tonumber(requeues) + 1)
+  if ttl_ms ~= '' then
+    redis.call('HSET', TASK .. id, 'expires_at', now + tonumber(ttl_ms))
+  end
+  redis.call('PERSIST', TASK .. id)
+  if task.side then
+    redis.call('PERSIST', ATTEMPTS .. id)
+    redis.call('PERSIST', LOG .. id)
+  end
+  redis.call('SADD', QUEUES, task.queue)
+  redis.call('SADD', TYPES, task.type)
+  audit('requeue', 'task', id, '')
+  return { 'OK', 'queued' }
 end
 
-if task.key then
-  local name = key_name(task.queue, task.key)
-  local holder = holder_of(name)
-  if holder and holder.task_id ~= id then
-    local status = fields_of(holder.task_id, 'status')[1]
-    if status and not TERMINAL[status] then
-      return { 'IDEMPOTENCY_CONFLICT', holder.task_id }
-    end
-  end
-  hold(name, id, task.more[FIRST_EXTRA + 3] or '', IDEM_TTL_MS)
-  redis.call('ZADD', KEYED, now + IDEM_TTL_MS, id)
+for at = 4, #ARGV, WIDTH do
+  replies[#replies + 1] = requeue(unpack(ARGV, at, at + WIDTH - 1))
 end
-dig_up(id, task.more[FIRST_EXTRA + 1], task.more[FIRST_EXTRA + 2])
-redis.call('HDEL', TASK .. id, 'finished_at', 'started_at', 'worker_id', 'result', 'error_class', 'error_message',
-  'traceback', 'fingerprint', 'dlq_entry', 'cancel_requested', 'given_back', 'progress', 'progress_note', 'due_at',
-  'expires_at')
-local entry = enqueue(id, task.queue, task.priority, 1)
-revive(task, 'attempt', 1, 'entry', entry, 'enqueued_at', now, 'metadata', ARGV[7], 'requeues', tonumber(ARGV[6]) + 1)
-if ARGV[8] ~= '' then
-  redis.call('HSET', TASK .. id, 'expires_at', now + tonumber(ARGV[8]))
-end
-redis.call('PERSIST', TASK .. id)
-if task.side then
-  redis.call('PERSIST', ATTEMPTS .. id)
-  redis.call('PERSIST', LOG .. id)
-end
-redis.call('SADD', QUEUES, task.queue)
-redis.call('SADD', TYPES, task.type)
-audit('requeue', 'task', id, '')
 commit()
-return { 'OK', 'queued' }
+return replies
