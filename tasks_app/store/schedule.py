@@ -12,6 +12,7 @@ import redis.asyncio
 from tasks_app.domain.config import Config
 from tasks_app.store.connections import translating
 from tasks_app.store.scripts import AsyncScripts
+from tasks_app.store.totals import Fold
 
 _STEP = 500
 _CLAIM_MS = 60_000
@@ -43,6 +44,7 @@ class Schedule:
         self._client = client
         self._scripts = AsyncScripts(client, config)
         self._keys = self._scripts.keys
+        self._fold = Fold(client, config)
         self._names_at = float("-inf")
         self._sampled_at = float("-inf")
         self._queues: list[str] = []
@@ -90,7 +92,8 @@ class Schedule:
     async def sample(self, token: str) -> None:
         """Every ten seconds: note each queue's depth and oldest wait, and sum up what minutes have ended.
 
-        One round trip a hundred queues, and one a span of ten minutes that is not summed up yet (48 at most).
+        One round trip a hundred queues, one a span of ten minutes that is not summed up yet (48 at most), and a few a
+        minute that the totals do not hold yet.
         """
         if time.monotonic() - self._sampled_at < _SAMPLE_EVERY_S:
             return
@@ -101,6 +104,7 @@ class Schedule:
             await self._scripts.run("sample", token, *names[first : first + _SAMPLE_STEP])
         while _count(await self._scripts.run("rollup", token)) > 0:
             pass
+        await self._fold.run_once(token)
 
     async def _repair(self, token: str) -> None:
         if not self._queues:
