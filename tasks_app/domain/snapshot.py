@@ -68,7 +68,11 @@ class QueueInfo:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker's last heartbeat. ``state``: ready, busy, draining, late (missed beats) or gone."""
+    """A worker's last heartbeat. ``state``: ready, busy, draining, late (missed beats) or gone.
+
+    ``turned_at``: when its fetch loop last began a turn. ``idle_since``: since when it has had room for tasks and got
+    none. Both are 0 when it has not said. ``task_types`` is ``None`` when it knows too many to name, or is gone.
+    """
 
     id: str
     state: str
@@ -84,6 +88,9 @@ class WorkerInfo:
     failed: int
     running: tuple[str, ...] = ()
     note: str = ""
+    turned_at: int = 0
+    idle_since: int = 0
+    task_types: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

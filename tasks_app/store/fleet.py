@@ -13,6 +13,7 @@ from tasks_app.domain.status import TaskStatus
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.keys import GROUP
+from tasks_app.store.presence import MANY_TYPES
 from tasks_app.store.reader import Pipeline
 from tasks_app.store.scripts import heartbeat_ttl_ms
 from tasks_app.store.stats import Stats
@@ -171,7 +172,14 @@ class Fleet(Stats):
             failed=codec.number(texts.get("failed")),
             running=codec.decode_running(texts.get("running", "[]")),
             note=texts.get("note", ""),
+            turned_at=codec.number(texts.get("turned_at")),
+            idle_since=codec.number(texts.get("idle_since")),
+            task_types=_types(texts.get("task_types")),
         )
+
+
+def _types(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None or text == MANY_TYPES else tuple(filter(None, text.split(",")))
 
 
 def _born_at(task_id: str) -> int | None:

@@ -69,8 +69,7 @@ class Observer(Totals):
         )
 
     def _condition(self) -> tuple[int, dict[bytes, bytes]]:
-        ((seconds, micros),) = self._all(lambda pipe: pipe.time())
-        now = seconds * 1000 + micros // 1000
+        now = self._waiting.now()
 
         def read(pipe: Pipeline) -> None:
             pipe.zcount(self._keys.schedule, "-inf", now)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import redis
 
 from tasks_app.domain.config import Config
 from tasks_app.store.connections import translating
 from tasks_app.store.scripts import Argument, Scripts, heartbeat_ttl_ms
+
+MAX_TYPES = 200
+"""Task types that a heartbeat names; a worker that knows more says only that."""
+MANY_TYPES = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +26,22 @@ class Renewal:
     cancel: list[str]
 
 
+class Fetching(NamedTuple):
+    """Milliseconds since a worker's fetch loop last began a turn, and for which it has had room and got nothing.
+
+    A worker that is full, or that Redis is away from, is not idle.
+    """
+
+    turned_ago_ms: int
+    idle_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """What a worker says of itself. ``started_at_s`` is the host's clock: it is shown, and decides nothing."""
+    """What a worker says of itself. ``started_at_s`` is the host's clock: it is shown, and decides nothing.
+
+    ``fetching`` is ``None`` where nobody can say, and leaves what was said before.
+    """
 
     worker_id: str
     host: str
@@ -38,6 +56,8 @@ class Heartbeat:
     failed: int
     running: tuple[str, ...] = ()
     note: str = ""
+    task_types: tuple[str, ...] = ()
+    fetching: Fetching | None = None
 
 
 class Presence:
@@ -71,9 +91,11 @@ class Presence:
             "failed": beat.failed,
             "running": json.dumps(beat.running),
             "note": beat.note,
+            "task_types": ",".join(beat.task_types) if len(beat.task_types) <= MAX_TYPES else MANY_TYPES,
         }
         flat = [part for field in fields.items() for part in field]
-        self._scripts.run("heartbeat", beat.worker_id, self._ttl_ms, *flat)
+        fetching = ("", "") if beat.fetching is None else beat.fetching
+        self._scripts.run("heartbeat", beat.worker_id, self._ttl_ms, *fetching, *flat)
 
     def leave(self, worker_id: str) -> None:
         """Take the worker off the list at once: it ended in good order."""

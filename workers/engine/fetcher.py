@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 
 import structlog
 
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.store.leases import MAX_CLAIM, Absorbed, Claimed, ClaimReply, Leases
+from tasks_app.store.presence import Fetching
 from workers.engine.execution import Slots
 from workers.engine.executor import Executor
 from workers.engine.reaper import Reaper
@@ -45,13 +47,21 @@ class Fetcher:
         self._stop = stop
         self._announce = announce
         self.unstarted: list[tuple[str, int]] = []
+        self._turned_at = self._idle_since = time.monotonic()
         self._rung = False
         self._failed = False
         # Half of the slots at a time: one half runs here while Redis fetches the other, so neither waits for the other.
         self._most = min(MAX_CLAIM, (slots.concurrency + 1) // 2)
 
+    @property
+    def fetching(self) -> Fetching:
+        """How this loop does; from any thread."""
+        now = time.monotonic()
+        return Fetching(round((now - self._turned_at) * 1000), round((now - self._idle_since) * 1000))
+
     async def run_once(self) -> None:
         """Reap if it is time, claim as much as there is room for, or wait for room or for work."""
+        self._turned_at = time.monotonic()
         try:
             free = self._slots.free
             if not self._failed and self._reaper.due_in(free) <= 0:
@@ -60,11 +70,13 @@ class Fetcher:
             if not free:
                 self._failed = False
                 await self._slots.wait(max(0.01, self._reaper.due_in(0)))
+                self._idle_since = time.monotonic()
                 return
             limit = min(free, self._most)
             reply = await self._leases.claim(self._worker_id, self._queues, limit)
         except StoreUnavailable:
             self._failed = True
+            self._idle_since = time.monotonic()
             raise
         if self._failed:  # the first answer after an outage: those that live renew before anybody reaps
             self._failed = False
@@ -95,6 +107,7 @@ class Fetcher:
             _log_absorbed(reply.absorbed)
         if not reply.tasks:
             return
+        self._idle_since = time.monotonic()
         if self._stop.is_set():  # the answer came after the signal: these must not start
             self.unstarted += [(task.id, task.attempt) for task in reply.tasks]
         else:

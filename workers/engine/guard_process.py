@@ -59,7 +59,9 @@ class Guard:
         word, body = message[:1], message[1:].decode()
         if word == b"!":
             fields = json.loads(body)
-            self._beat = Heartbeat(**{**fields, "queues": tuple(fields["queues"]), "running": tuple(fields["running"])})
+            lists = {name: tuple(fields[name]) for name in ("queues", "running", "task_types")}
+            # How its loop did then is nothing to say again later.
+            self._beat = Heartbeat(**{**fields, **lists, "fetching": None})
             self._beat_at = now + LATE_BEAT * self._heartbeat_every_s
             return
         tasks = {

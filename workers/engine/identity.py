@@ -20,7 +20,12 @@ class Identity:
     pid: int
 
 
+def host_name() -> str:
+    """This host's name as worker ids have it."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:MAX_HOST_CHARS].strip("-.") or "host"
+
+
 def new_identity() -> Identity:
     """The identity of this process start."""
-    host = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:MAX_HOST_CHARS].strip("-.") or "host"
+    host = host_name()
     return Identity(f"{host}-{os.getpid()}-{secrets.token_hex(4)}", host, os.getpid())

@@ -294,4 +294,6 @@ class Worker:
             failed=self._committer.failed,
             running=tuple(self._leased.copy())[:MAX_RUNNING_SHOWN],
             note="; ".join(notes),
+            task_types=tuple(self._registry.names()),
+            fetching=self._fetcher.fetching,
         )

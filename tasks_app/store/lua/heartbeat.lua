@@ -1,7 +1,11 @@
--- A worker's record and its place in the list, timed by the server's clock. ARGV: worker, TTL in ms, fields...
+-- A worker's record and its place in the list, timed by the server's clock. ARGV: worker, TTL in ms, ms since its fetch
+-- loop turned and for which it has been idle ('' twice: not known), fields...
 --#include clock unhindered
 local key = WORKER .. ARGV[1]
-redis.call('HSET', key, 'seen_at', now, unpack(ARGV, 3))
+redis.call('HSET', key, 'seen_at', now, unpack(ARGV, 5))
+if ARGV[3] ~= '' then
+  redis.call('HSET', key, 'turned_at', now - ARGV[3], 'idle_since', now - ARGV[4])
+end
 redis.call('PEXPIRE', key, ARGV[2])
 redis.call('ZADD', WORKERS, now, ARGV[1])
 return 'OK'
