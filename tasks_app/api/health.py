@@ -14,6 +14,8 @@ from tasks_app.api.representation import encode
 from tasks_app.checks import OLDEST_REDIS, is_too_old
 from tasks_app.domain.errors import StoreUnavailable
 
+MAX_NAMED = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -41,9 +43,12 @@ def ready(request: HttpRequest) -> HttpResponse:
 
 
 def run_checks() -> list[Check]:
-    """Redis answers, takes writes, and is new enough. The first that fails ends the list: the others follow from it."""
+    """Redis answers, takes writes, is new enough, and what waits in it can be read.
+
+    The first that fails ends the list: the others follow from it.
+    """
     done: list[Check] = []
-    for name, look in (("redis", _answers), ("writable", _writable), ("version", _version)):
+    for name, look in (("redis", _answers), ("writable", _writable), ("version", _version), ("groups", _groups)):
         check = _run(name, look)
         done.append(check)
         if not check.ok:
@@ -71,6 +76,14 @@ def _writable() -> tuple[bool, str]:
 def _version() -> tuple[bool, str]:
     server = runtime.queries().server()
     return not is_too_old(server), f"{server.product} {server.version}, at least {OLDEST_REDIS} is needed"
+
+
+def _groups() -> tuple[bool, str]:
+    lanes = runtime.observer().lanes_by_group()
+    if lanes.broken:
+        return False, f"no stream: {', '.join(lanes.broken[:MAX_NAMED])}"
+    without = f", {len(lanes.groupless)} without a group until the next claim" if lanes.groupless else ""
+    return True, f"{len(lanes.grouped) + len(lanes.groupless)} lanes with waiting tasks{without}"
 
 
 def _json(body: dict[str, object], status: int) -> HttpResponse:

@@ -35,13 +35,12 @@ class Observation:
     server: ServerInfo
 
 
-class Observer(Totals):
+class Observer(Totals, Waiting):
     """Looks at the fleet."""
 
     def __init__(self, client: redis.Redis, config: Config) -> None:
         super().__init__(client, config)
         self._queries = Queries(client, config)
-        self._waiting = Waiting(client, config)
 
     def observe(self) -> Observation:
         """Everything, in about fifteen round trips of short commands.
@@ -58,7 +57,7 @@ class Observer(Totals):
         return Observation(
             tasks=tasks,
             queues=self._queries.queues(),
-            oldest_waits_ms=self._waiting.oldest_waits(),
+            oldest_waits_ms=self.oldest_waits(),
             totals=totals,
             dead_by_type=self._dead_by_type(sorted({task_type for _, task_type in totals} - {OTHER_TYPES})),
             refusals={code.decode(): int(number) for code, number in refused.items()},
@@ -69,7 +68,7 @@ class Observer(Totals):
         )
 
     def _condition(self) -> tuple[int, dict[bytes, bytes]]:
-        now = self._waiting.now()
+        now = self.now()
 
         def read(pipe: Pipeline) -> None:
             pipe.zcount(self._keys.schedule, "-inf", now)

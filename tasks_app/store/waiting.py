@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from redis.exceptions import ResponseError
 
 from tasks_app.store.connections import translating
 from tasks_app.store.keys import GROUP
 from tasks_app.store.reader import Pipeline, Reader
+
+
+class Lanes(NamedTuple):
+    """Lanes ``<queue>:p<priority>``: with a consumer group; without, until a claim makes it; keys of another kind."""
+
+    grouped: list[str]
+    groupless: list[str]
+    broken: list[str]
 
 
 class Waiting(Reader):
@@ -54,6 +64,20 @@ class Waiting(Reader):
                 pipe.exists(self._keys.paused(queue))
 
         return {queue: ms for (queue, ms), paused in zip(waits.items(), self._all(read), strict=True) if not paused}
+
+    def lanes_by_group(self) -> Lanes:
+        """The lanes that may hold something undelivered, by whether workers can read them. Two round trips."""
+        lanes = sorted(member.decode() for member in self._one("smembers", self._keys.ready))
+        replies = self._groups([self._keys.lane(lane) for lane in lanes]) if lanes else []
+        found = Lanes([], [], [])
+        for lane, reply in zip(lanes, replies, strict=True):
+            if isinstance(reply, ResponseError) and str(reply).startswith("WRONGTYPE"):
+                found.broken.append(lane)
+            elif isinstance(reply, list) and any(group["name"] == GROUP.encode() for group in reply):
+                found.grouped.append(lane)
+            else:
+                found.groupless.append(lane)
+        return found
 
     def _groups(self, streams: list[str]) -> list[object]:
         with translating():
