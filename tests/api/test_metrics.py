@@ -22,6 +22,7 @@ from tests.support.until import until
 if TYPE_CHECKING:
     from tests.support.server import PrivateServer
 
+pytestmark = pytest.mark.real_redis  # fakeredis has no INFO
 KEY, TOKEN = "the-api-key", "the-metrics-token"
 
 
@@ -72,7 +73,6 @@ class TestAccess:
         assert Client().post("/metrics").status_code == 405
         assert Client().head("/metrics").status_code == 200
 
-    @pytest.mark.real_redis
     def test_without_redis_it_says_so(
         self, wired: Configure, make_server: Callable[..., PrivateServer], monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tasks_app.store.keys import GROUP, Keys
 from tests.api.client import Api
 from tests.api.hand import Hand
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     import redis
 
     from tasks_app.domain.config import Config
+
+pytestmark = pytest.mark.real_redis  # fakeredis has no INFO
 
 
 def ready() -> tuple[int, dict[str, Any]]:

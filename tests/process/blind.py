@@ -9,4 +9,4 @@ async def _nothing(*args: object) -> ClaimReply:
     return ClaimReply([], [])
 
 
-Leases.claim = _nothing  # type: ignore[method-assign]
+Leases.claim = _nothing  # type: ignore[method-assign, assignment]
