@@ -16,6 +16,18 @@ from tasks_app.store.metrics import Observation
 from tasks_app.store.scripts import BUCKETS_MS
 
 WORKER_STATES = ("ready", "busy", "draining", "late", "gone")
+REFUSAL_REASONS = (
+    "bad_request",
+    "idempotency_in_progress",
+    "idempotency_mismatch",
+    "internal_error",
+    "payload_too_large",
+    "queue_full",
+    "redis_unavailable",
+    "unauthenticated",
+    "validation_error",
+)
+"""Those that are there from the beginning; any code with which the API refuses a submission can join them."""
 _WORKING = frozenset({"ready", "busy", "draining"})
 _BOUNDS = (*(f"{ms / 1000:g}" for ms in BUCKETS_MS), "+Inf")
 _SERIES = ("queue", "task_type")
@@ -99,7 +111,8 @@ class FleetCollector(Collector):
         refusals = CounterMetricFamily(
             "dtq_ingest_refusals", "Submissions refused, by the code of the answer.", labels=["reason"]
         )
-        for reason, number in sorted(self._seen.refusals.items()):
+        # Zeros included, as Prometheus sees no increase in what it has not seen before.
+        for reason, number in (dict.fromkeys(REFUSAL_REASONS, 0) | self._seen.refusals).items():
             refusals.add_metric([reason], number)
         yield refusals
 
