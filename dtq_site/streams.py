@@ -18,7 +18,7 @@ from tasks_app.live.stream import EventStream
 from tasks_app.store.connections import connect_async
 from tasks_app.store.keys import Keys
 
-hub = Hub(lambda: connect_async(redis_url()), lambda: Keys(config().key_prefix).events)
+hub = Hub(lambda: connect_async(redis_url(), key_prefix=config().key_prefix), lambda: Keys(config().key_prefix).events)
 
 
 async def has_key(scope: MutableMapping[str, Any]) -> int:

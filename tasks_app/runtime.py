@@ -37,7 +37,7 @@ _with_demo_tasks: set[Registry] = set()
 @functools.cache
 def client() -> redis.Redis:
     """The sync Redis client of this process. It connects at the first command."""
-    return connect(redis_url())
+    return connect(redis_url(), key_prefix=config().key_prefix)
 
 
 @functools.cache

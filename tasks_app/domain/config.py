@@ -6,16 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from tasks_app.domain.address import parse_address
 from tasks_app.domain.environment import read_variables
 from tasks_app.domain.errors import ConfigError
 from tasks_app.domain.retry import RetryPolicy
 
 PREFIX = "DTQ_"
 _KEY_PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,32}|\{[A-Za-z0-9_.-]{1,32}\}")
-_DATABASE = re.compile(r"(/\d*)?")
-_FORM = "must have the form redis://user:password@host:6379/0, with / ? # @ : of a password as %2F %3F %23 %40 %3A"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class Config:
             if not ok:
                 found.append(f"{PREFIX}{name.upper()} {rule}, not {getattr(self, name)!r}")
 
-        if self.redis_url and (problem := _address_problem(self.redis_url)):
+        if self.redis_url and (problem := _address_problem(self.redis_url, self.key_prefix)):
             found.append(f"{PREFIX}REDIS_URL {problem}")
         need(_KEY_PREFIX.fullmatch(self.key_prefix) is not None, "key_prefix", "must be 1-32 of A-Z a-z 0-9 _ . -")
         if self.api_key and (not self.api_key.isascii() or not self.api_key.isprintable()):
@@ -150,19 +148,11 @@ def config_from_env(env: Mapping[str, str]) -> Config:
     return settings
 
 
-def _address_problem(url: str) -> str | None:
-    """What is wrong with a server's address. Shows no part of it: a password may be where nothing expects one."""
-    if not url.startswith(("redis://", "rediss://", "unix://")):
-        return "must start with redis://, rediss:// or unix://"
+def _address_problem(url: str, key_prefix: str) -> str | None:
     try:
-        parts = urlsplit(url)
-        _ = parts.port  # checked by asking for it
-    except ValueError:
-        return _FORM
-    if parts.scheme == "unix":
-        return None if parts.path else "must name a socket, such as unix:///run/valkey.sock"
-    if "@" in f"{parts.path}{parts.query}{parts.fragment}":
-        return _FORM
-    if _DATABASE.fullmatch(parts.path) is None or parts.fragment:
-        return "must end with the number of a database, such as /0, or with nothing"
+        address = parse_address(url)
+    except ConfigError as error:
+        return error.message
+    if len(address.nodes) > 1 and not address.service and not key_prefix.startswith("{"):
+        return f"names several nodes of a cluster, so {PREFIX}KEY_PREFIX must be in braces, such as {{dtq}}"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,12 +11,13 @@ import redis
 import redis.asyncio
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
-from redis.connection import HiredisRespSerializer
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
     BusyLoadingError,
     ClusterDownError,
     ConnectionError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
@@ -24,7 +26,10 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
+from tasks_app.domain.address import Address, parse_address
 from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.store import following
+from tasks_app.store.routes import ClusterRoute, Route, SentinelRoute
 
 _GONE = (ConnectionError, TimeoutError, ClusterDownError)
 _REFUSED = {
@@ -32,53 +37,87 @@ _REFUSED = {
     BusyLoadingError: "LOADING",
     ReadOnlyError: "READONLY",
     OutOfMemoryError: "OOM",
+    AskError: "MOVED",
+    NoPermissionError: "NOPERM",
 }
 # By the first word of the error reply, which is all there is where the client library has no class for it.
 _REFUSED_WORDS = {
     "NOAUTH": "Redis wants another user name or password",
+    "NOPERM": "Redis does not allow its user to do this",
     "OOM": "Redis is out of memory",
     "MISCONF": "Redis cannot write to its disk",
     "READONLY": "Redis is a read-only replica",
     "MASTERDOWN": "Redis is a replica without its primary",
+    "UNBLOCKED": "Redis has just become a replica",
     "NOREPLICAS": "Redis lacks the replicas it needs to accept writes",
     "BUSY": "Redis is busy with a script",
     "LOADING": "Redis is loading its data",
+    "MOVED": "Redis has moved the keys to another node",
+    "TRYAGAIN": "Redis is moving the keys to another node",
 }
 
 
-def connect(url: str, *, timeout_s: float = 5.0) -> redis.Redis:
-    """A blocking client with a thread-safe pool.
+def connect(url: str, *, key_prefix: str = "", timeout_s: float = 5.0) -> redis.Redis:
+    """A blocking client with a thread-safe pool, that follows the master where there are several servers.
 
     A command is never sent twice by the library: a submit whose answer was lost may have happened, and only the caller
     can know whether repeating it is safe. Replies are bytes; payloads are nobody's business here.
+
+    Args:
+        url: as ``parse_address`` takes it.
+        key_prefix: in braces, it names the cluster's slot to follow. A server that is no cluster is fine as well.
+        timeout_s: for connecting, and for each answer; the address may say otherwise.
+
+    Raises:
+        ConfigError: the address cannot be used.
     """
-    return redis.Redis.from_url(url, **_options(timeout_s), retry=Retry(NoBackoff(), 0))
+    address = parse_address(url)
+    pool = redis.ConnectionPool(
+        connection_class=following.KINDS[_transport(address)],
+        retry=Retry(NoBackoff(), 0),
+        **_options(address, key_prefix, timeout_s),
+    )
+    return redis.Redis.from_pool(pool)
 
 
-def connect_async(url: str, *, timeout_s: float = 5.0) -> redis.asyncio.Redis:
+def connect_async(url: str, *, key_prefix: str = "", timeout_s: float = 5.0) -> redis.asyncio.Redis:
     """The same for asyncio. A blocking command must wait for less than ``timeout_s``."""
-    client = redis.asyncio.Redis.from_url(url, **_options(timeout_s), retry=AsyncRetry(NoBackoff(), 0))
-    pool = client.connection_pool
-    pool.connection_class = _packing_in_c(pool.connection_class)
-    return client
+    address = parse_address(url)
+    pool = redis.asyncio.ConnectionPool(
+        connection_class=following.ASYNC_KINDS[_transport(address)],
+        retry=AsyncRetry(NoBackoff(), 0),
+        **_options(address, key_prefix, timeout_s),
+    )
+    return redis.asyncio.Redis.from_pool(pool)
 
 
-def _packing_in_c(kind: type[Any]) -> type[Any]:
-    """A connection that packs its commands with hiredis, as the library's blocking ones do.
-
-    Its asyncio ones pack in Python, which took a seventh of a busy worker's processor time.
-    """
-    return type(kind.__name__, (kind,), {"pack_command": staticmethod(HiredisRespSerializer().pack)})
+def _transport(address: Address) -> following.Transport:
+    return "unix" if address.socket else "tls" if address.tls else "tcp"
 
 
-def _options(timeout_s: float) -> dict[str, Any]:
+def _options(address: Address, key_prefix: str, timeout_s: float) -> dict[str, Any]:
+    options = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s, **address.options}
+    if address.socket:
+        place: dict[str, Any] = {"path": address.socket}
+        options.pop("socket_keepalive", None)
+    else:
+        place = dict(zip(("host", "port"), address.nodes[0], strict=True))
     return {
+        **options,
+        **place,
+        "route": _route(address, key_prefix, options),
         "protocol": 2,
         "decode_responses": False,
-        "socket_timeout": timeout_s,
-        "socket_connect_timeout": timeout_s,
         "health_check_interval": 0,
     }
+
+
+def _route(address: Address, key_prefix: str, options: dict[str, Any]) -> Route:
+    if address.service:
+        return SentinelRoute(address.nodes, address.service, address.sentinel_options, tls=address.tls)
+    if address.nodes and key_prefix.startswith("{"):
+        return ClusterRoute(address.nodes, key_prefix, options, tls=address.tls)
+    return Route()
 
 
 @contextmanager
@@ -98,6 +137,10 @@ def _why_unavailable(error: RedisError) -> str | None:
     for kind, word in _REFUSED.items():
         if isinstance(error, kind):
             return _REFUSED_WORDS[word]
+    if isinstance(error, following.HandshakeRefused):
+        return f"Redis refuses the connection: {error}"
+    if isinstance(error.__context__, ssl.SSLError):
+        return f"No TLS connection to Redis: {error.__context__.reason or type(error.__context__).__name__}"
     if isinstance(error, _GONE):
         return "Redis cannot be reached"
     text = str(error)

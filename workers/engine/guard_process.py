@@ -118,7 +118,7 @@ def main(descriptor: int, worker_pid: int) -> None:
         line.settimeout(LOOK_EVERY_S)
         logs.configure(config)
         guard = Guard(
-            Presence(connect(url), config),
+            Presence(connect(url, key_prefix=config.key_prefix), config),
             worker_id,
             lambda: runs(worker_pid),
             heartbeat_every_s=config.heartbeat_interval_s,

@@ -52,7 +52,8 @@ def run_worker(
 
     async def main() -> int:
         identity = new_identity()
-        client, blocking = connect_async(url), connect(url)
+        client = connect_async(url, key_prefix=config.key_prefix)
+        blocking = connect(url, key_prefix=config.key_prefix)
         worker = Worker(
             config,
             identity,
@@ -91,7 +92,8 @@ def run_scheduler(config: Config, url: str) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        client, rng = connect_async(url), random.Random()  # noqa: S311 - jitter
+        client = connect_async(url, key_prefix=config.key_prefix)
+        rng = random.Random()  # noqa: S311 - jitter
         scheduler = Scheduler(Schedule(client, config), identity.worker_id, stop, rng)
         log.info("SCHEDULER_STARTED", owner=identity.worker_id)
         try:
