@@ -18,6 +18,7 @@ from tasks_app.domain.status import TERMINAL, TaskStatus
 from tests.process.fleet import ACTOR, Fleet
 from tests.support.builders import make_submission
 from tests.support.forgetting import forget
+from tests.support.keyspace import RawClient
 from tests.support.scrape import Scrape
 from tests.support.until import until
 
@@ -81,7 +82,8 @@ def cancel(fleet: Fleet, ids: list[str]) -> int:
 def recount(fleet: Fleet) -> list[dict[str, str]]:
     """Every record, found by walking the keyspace."""
     pattern = f"{fleet.config.key_prefix}:task:*"
-    records = [fleet.client.hgetall(key) for key in fleet.client.scan_iter(match=pattern, count=1000)]
+    client: RawClient = fleet.client
+    records = [client.hgetall(key) for key in client.scan_iter(match=pattern, count=1000)]
     return [{name.decode(): value.decode() for name, value in record.items()} for record in records]
 
 
@@ -115,7 +117,9 @@ def test_metrics_tiles_and_api_equal_a_recount(fleet: Fleet, site: Client) -> No
 
     until(settled, timeout=60, what="all but the delayed ones have ended")
     dead = [task_id for task_id in ids if fleet.status(task_id) is TaskStatus.DEAD_LETTERED]
-    revived = [fleet.commands.dlq_requeue(task_id, ACTOR) for task_id in dead[::3]]
+    revived = dead[::3]
+    for task_id in revived:
+        fleet.commands.dlq_requeue(task_id, ACTOR)
     until(settled, timeout=60, what="the requeued ones have ended again")
 
     records = recount(fleet)
