@@ -13,12 +13,11 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from tasks_app import runtime
-from tasks_app.api.outage import OutageLog
 from tasks_app.api.representation import encode
 from tasks_app.domain.errors import DtqError, MalformedJson
+from tasks_app.live.outage import outage_log
 
 log = structlog.get_logger(__name__)
-_outage = OutageLog()
 
 
 class BadRequest(DtqError):
@@ -138,7 +137,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     if problem.code == "INTERNAL_ERROR":
         log.error("REQUEST_FAILED", method=request.method, path=request.path, exc_info=error)
     elif problem.code == "REDIS_UNAVAILABLE":
-        _outage.refused(request.path, error)
+        outage_log.refused(request.path, error)
     if request.method == "POST" and getattr(view, "takes_submissions", False):
         runtime.refusals().count(problem.code)
     headers = dict(problem.headers)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tasks_app import runtime
-from tasks_app.api.outage import OutageLog
 from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.live.outage import OutageLog
 from tasks_app.store.connections import connect
 from tasks_app.store.queries import Queries
 from tests.api.client import Api

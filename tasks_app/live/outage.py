@@ -32,3 +32,7 @@ class OutageLog:
             self._next_line = now + LINE_EVERY_S
             refused, self._refused = self._refused, 0
         log.warning("REDIS_UNAVAILABLE", path=path, error=str(error), refused=refused)
+
+
+outage_log = OutageLog()
+"""This process's: of requests to the API and to the console alike."""
