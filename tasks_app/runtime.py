@@ -22,6 +22,7 @@ from tasks_app.domain.submission import Submission, parse_submission
 from tasks_app.handlers.builtin import redis_counter, register_demo_tasks
 from tasks_app.handlers.errors import DuplicateTask
 from tasks_app.handlers.registry import Registry, default_registry
+from tasks_app.store.api_keys import ApiKeys
 from tasks_app.store.commands import Commands, Receipt
 from tasks_app.store.connections import connect
 from tasks_app.store.keys import Keys
@@ -62,6 +63,21 @@ def observer() -> Observer:
 def refusals() -> Refusals:
     """Where refused submissions are counted."""
     return Refusals(client(), config())
+
+
+@functools.cache
+def api_keys() -> ApiKeys:
+    """The named API keys."""
+    return ApiKeys(client(), config())
+
+
+def open_mode() -> bool:
+    """True when whoever reaches the site may do everything: ``DTQ_API_KEY`` is unset, and nobody has made a key.
+
+    Raises:
+        StoreUnavailable: whether there are keys is not known, as Redis has not answered this process yet.
+    """
+    return config().open_mode and not api_keys().in_use()
 
 
 @functools.cache

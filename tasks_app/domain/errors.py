@@ -122,6 +122,28 @@ class UnreadableRecord(DtqError):
     code = "UNREADABLE_RECORD"
 
 
+class KeyRefused(DtqError):
+    """No API key with this secret, or one that was withdrawn or has expired."""
+
+    code = "UNAUTHENTICATED"
+
+
+class NotPermitted(DtqError):
+    """Whoever asks is known, and this is not theirs to do."""
+
+    code = "FORBIDDEN"
+
+
+class RateLimited(DtqError):
+    """An API key is used more often than it may be; ``retry_after_ms`` says when there is room again."""
+
+    code = "RATE_LIMITED"
+
+    def __init__(self, retry_after_ms: int) -> None:
+        super().__init__("Too many requests with this API key")
+        self.retry_after_ms = retry_after_ms
+
+
 class StoreUnavailable(DtqError):
     """Redis is gone, loading, read-only or out of memory. Nothing was half-written."""
 

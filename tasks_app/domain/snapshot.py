@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from tasks_app.domain.api_key import EVERYWHERE, Reach
 from tasks_app.domain.status import TaskStatus
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ class TaskFilter:
     q: str | None = None
     created_after: int | None = None
     created_before: int | None = None
+    reach: Reach = EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import redis
 
+from tasks_app.domain.api_key import EVERYWHERE, Reach
 from tasks_app.domain.config import Config
 from tasks_app.domain.errors import NotFound, UnreadableRecord
 from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Page, TaskFilter
@@ -102,15 +103,25 @@ class Queries(Fleet):
         return {status: int(count or 0) for status, count in zip(TaskStatus, self._all(read), strict=True)}
 
     def dead_letters(
-        self, cursor: str | None = None, limit: int = 25, fingerprint: str | None = None
+        self,
+        cursor: str | None = None,
+        limit: int = 25,
+        fingerprint: str | None = None,
+        reach: Reach = EVERYWHERE,
     ) -> Page[DeadLetter]:
         """Dead letters, newest first; with ``fingerprint`` those of one cause. One or two round trips.
+
+        With a ``reach`` they come by their tasks' birth, for what :meth:`tasks` costs; with a ``fingerprint`` as well,
+        a page may be short although more follow.
 
         Raises:
             InvalidCursor: ``cursor`` is not one of ours.
         """
         if fingerprint is not None:
-            return self._dead_letters_of(fingerprint, cursor, limit)
+            return self._dead_letters_of(fingerprint, cursor, limit, reach)
+        if not reach.everywhere:
+            page = self.tasks(TaskFilter(status=TaskStatus.DEAD_LETTERED, reach=reach), cursor, limit)
+            return Page([_dead_letter(task) for task in page.items if isinstance(task, Task)], page.next)
         top = f"({decode_cursor(cursor, ENTRY)}" if cursor else "+"
         entries = self._one("xrevrange", self._keys.dead_letters, top, "-", limit + 1)
         items = [codec.decode_dead_letter(entry, fields) for entry, fields in entries[:limit]]
@@ -157,28 +168,31 @@ class Queries(Fleet):
             return Page([item for item in items if item.task_id == task_id][:limit])
         return Page(items[:limit], encode_cursor(items[limit - 1].entry) if len(items) > limit else None)
 
-    def _dead_letters_of(self, fingerprint: str, cursor: str | None, limit: int) -> Page[DeadLetter]:
+    def _dead_letters_of(self, fingerprint: str, cursor: str | None, limit: int, reach: Reach) -> Page[DeadLetter]:
         top = f"({decode_cursor(cursor)}" if cursor else "+"
         index = self._keys.dead_index(fingerprint)
         ids = [i.decode() for i in self._one("zrevrangebylex", index, top, "-", start=0, num=limit + 1)]
         rows = self._pages.rows(ids[:limit])
         items = [
-            DeadLetter(
-                entry="",
-                task_id=task.id,
-                task_type=task.task_type,
-                queue=task.queue,
-                attempts=task.attempt,
-                error_class=task.error_class or "",
-                error_message=task.error_message or "",
-                fingerprint=fingerprint,
-                worker_id=task.worker_id or "",
-                failed_at=task.finished_at or task.created_at,
-            )
-            for task in rows
-            if isinstance(task, Task)
+            _dead_letter(task, fingerprint) for task in rows if isinstance(task, Task) and reach.covers(task.queue)
         ]
         return Page(items, encode_cursor(ids[limit - 1]) if len(ids) > limit else None)
+
+
+def _dead_letter(task: Task, fingerprint: str = "") -> DeadLetter:
+    """What the entry in the stream says, from the record."""
+    return DeadLetter(
+        entry="",
+        task_id=task.id,
+        task_type=task.task_type,
+        queue=task.queue,
+        attempts=task.attempt,
+        error_class=task.error_class or "",
+        error_message=task.error_message or "",
+        fingerprint=fingerprint or task.fingerprint or "",
+        worker_id=task.worker_id or "",
+        failed_at=task.finished_at or task.created_at,
+    )
 
 
 def _task(task_id: str, values: list[bytes | None] | None, names: Sequence[str] = codec.DETAIL) -> Task:

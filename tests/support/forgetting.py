@@ -16,5 +16,6 @@ def forget() -> None:
         runtime.queries,
         runtime.observer,
         runtime.refusals,
+        runtime.api_keys,
     ):
         cached.cache_clear()
