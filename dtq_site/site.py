@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tasks_app.domain.environment import read_variables
 
@@ -20,7 +20,7 @@ class Site:
     csrf_trusted_origins: tuple[str, ...] = ()
     script_name: str = ""
     behind_https: bool = False
-    secret_key: str = ""
+    secret_key: str = field(default="", repr=False)
     # More threads than this compete for the interpreter lock; fewer leave it idle while requests wait for Redis.
     threads: int = 16
     debug: bool = False

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from tasks_app.domain.config import Config, config_from_env
+from tasks_app.domain.redaction import Redaction
 
 PROJECT_DIR = Path(__file__).resolve().parent.parent
 
@@ -27,6 +28,14 @@ def config() -> Config:
     """
     settings = config_from_env(os.environ)
     return dataclasses.replace(settings, data_dir=PROJECT_DIR / settings.data_dir.expanduser())
+
+
+def redaction() -> Redaction:
+    """What ``DTQ_REDACT_KEYS`` hides."""
+    return _redaction(config().redact_keys)
+
+
+_redaction = functools.cache(Redaction)
 
 
 def redis_url() -> str:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from tasks_app.domain.config import Config
+from tasks_app.domain.redaction import MASK, Redaction, spellings, without
 
-MASK = "***"
 # Redis' addresses may have it among the parameters as well.
-_URL_PASSWORD = re.compile(r"""(?<=://)[^/@\s]*:[^/\s]*(?=@)|(?<=[?&]password=)[^&\s"'\\]+""")
+_URL_PASSWORD = re.compile(r"""(?<=://)[^/@\s]*:[^/\s]*(?=@)|(?<=password=)[^&\s"'\\]+""")
 # What these say below is of no use to an operator, even at DEBUG.
 _LEVELS = {"django.request": "ERROR", "django.server": "WARNING", "uvicorn.error": "WARNING", "asyncio": "WARNING"}
-# Masking a one-letter password wherever it stands would garble every line and protect nothing.
-_SHORTEST_MASKED_SECRET = 4
 
 
 def configure(config: Config) -> None:
@@ -36,21 +34,19 @@ def configure(config: Config) -> None:
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
-        redact_keys(config.redact_keys),
     ]
-    if config.log_json:
-        last: list[Processor] = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    else:
-        last = [
-            structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=0
-            )
-        ]
+    renderer: Processor = structlog.processors.JSONRenderer()
+    if not config.log_json:
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=0
+        )
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared, brief_about_clients],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            *last,
+            structlog.processors.format_exc_info,
+            redacting(Redaction(config.redact_keys)),
+            renderer,
             mask_secrets(secrets_of(config)),
         ],
     )
@@ -79,49 +75,34 @@ def brief_about_clients(logger: WrappedLogger, method: str, event: EventDict) ->
     return event
 
 
-def redact_keys(names: tuple[str, ...]) -> Processor:
-    """A processor that masks the values of keys whose name contains one of ``names``, in nested mappings as well."""
-    needles = tuple(name.lower() for name in names)
-
-    def masked(key: object, value: object) -> object:
-        if isinstance(key, str) and any(needle in key.lower() for needle in needles):
-            return MASK
-        return within(value)
-
-    def within(value: object) -> object:
-        if isinstance(value, Mapping):
-            return {key: masked(key, inner) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [within(inner) for inner in value]
-        return value
+def redacting(redaction: Redaction) -> Processor:
+    """A processor that masks secret names' values in everything a line will say, its traceback included."""
 
     def processor(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        for key, value in event.items():
-            if key not in {"event", "exc_info", "_record", "_from_structlog"}:
-                event[key] = masked(key, value)
-        return event
+        masked = redaction.value(event)
+        assert isinstance(masked, dict)
+        return masked
 
     return processor
 
 
 def mask_secrets(secrets: tuple[str, ...]) -> Callable[[WrappedLogger, str, Any], Any]:
     """The last processor: takes URLs' passwords and ``secrets`` out of the finished line, tracebacks included."""
-    known = re.compile("|".join(re.escape(secret) for secret in sorted(secrets, key=len, reverse=True)))
 
     def processor(logger: WrappedLogger, method: str, line: str) -> str:
-        line = without_password(line)
-        return known.sub(MASK, line) if secrets else line
+        return without(without_password(line), secrets)
 
     return processor
 
 
 def secrets_of(config: Config) -> tuple[str, ...]:
     """The settings' own secrets, in each spelling in which they may turn up."""
-    found = {config.api_key}
+    found = {config.api_key, config.metrics_token}
     url = urlsplit(config.redis_url)
-    for password in (url.password or "", *parse_qs(url.query).get("password", ())):
+    among = (value for name, value in parse_qsl(url.query) if name.endswith("password"))
+    for password in (url.password or "", *among):
         found |= {password, unquote(password)}
-    return tuple(secret for secret in found if len(secret) >= _SHORTEST_MASKED_SECRET)
+    return spellings(found)
 
 
 def without_password(url: str) -> str:

@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from tasks_app.conf import redaction
 from tasks_app.console.fragments import FRAGMENT_PARAM, SHOWN_PARAM
 from tasks_app.console.presenters import numbers, times
 from tasks_app.console.presenters.statuses import Look
@@ -23,6 +24,12 @@ register.filter("duration", numbers.duration)
 register.filter("size", numbers.size)
 register.filter("rate", numbers.rate)
 register.filter("moment", times.exact)
+
+
+@register.filter
+def redacted(text: str | None) -> str:
+    """What a task has said, secrets masked."""
+    return redaction().text(text or "")
 
 
 @register.simple_tag

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks_app.domain.address import parse_address
@@ -18,14 +18,16 @@ _KEY_PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,32}|\{[A-Za-z0-9_.-]{1,32}\}")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Every ``DTQ_`` setting under its lower-case name. Times carry their unit in the name."""
+    """Every ``DTQ_`` setting under its lower-case name. Times carry their unit in the name.
 
-    redis_url: str = ""
+    What may hold a secret is left out of the repr, which error pages and tracebacks of others show.
+    """
+
+    redis_url: str = field(default="", repr=False)
     data_dir: Path = Path("var")
     key_prefix: str = "dtq"
-    api_key: str = ""
-    metrics_token: str = ""
-    api_rate_limit: float = 0.0
+    api_key: str = field(default="", repr=False)
+    metrics_token: str = field(default="", repr=False)
     env_name: str = ""
     task_modules: tuple[str, ...] = ()
     demo_tasks: bool | None = None
@@ -94,7 +96,6 @@ class Config:
             found.append(f"{PREFIX}API_KEY must be printable ASCII")
         if self.metrics_token and (not self.metrics_token.isascii() or not self.metrics_token.isprintable()):
             found.append(f"{PREFIX}METRICS_TOKEN must be printable ASCII")
-        need(0 <= self.api_rate_limit <= 100_000, "api_rate_limit", "must be 0..100000 requests a second")
         need(1 <= self.worker_concurrency <= 10_000, "worker_concurrency", "must be 1..10000")
         need(0.5 <= self.visibility_timeout_s <= 86_400, "visibility_timeout_s", "must be 0.5..86400 seconds")
         need(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -31,6 +32,7 @@ class TaskContext:
 
     __slots__ = (
         "_cancelled",
+        "_mask",
         "_sink",
         "_started",
         "_timeout_s",
@@ -52,6 +54,7 @@ class TaskContext:
         timeout_s: float = 3600.0,
         started: float | None = None,
         sink: NoteSink | None = None,
+        mask: Callable[[str], str] = str,
     ) -> None:
         self.task_id = task_id
         self.task_type = task_type
@@ -61,6 +64,7 @@ class TaskContext:
         self._timeout_s = timeout_s
         self._started = time.monotonic() if started is None else started
         self._sink = sink
+        self._mask = mask
         self._cancelled = False
 
     @property
@@ -102,14 +106,14 @@ class TaskContext:
         if isinstance(fraction, bool) or not isinstance(fraction, int | float) or math.isnan(fraction):
             raise ValueError(f"progress must be a number from 0 to 1, not {fraction!r}")
         if self._sink is not None:
-            text = None if note is None else clean(str(note), MAX_NOTE_CHARS)
+            text = None if note is None else clean(self._mask(str(note)), MAX_NOTE_CHARS)
             held = min(1.0, max(0.0, float(fraction)))
             self._sink(self.task_id, self.attempt, progress=held, note=text, line=None)
 
     def log(self, message: str) -> None:
         """Add a line to the task's own log, shown with the task; the number of lines kept is capped."""
         if self._sink is not None:
-            line = clean(str(message), MAX_LINE_CHARS)
+            line = clean(self._mask(str(message)), MAX_LINE_CHARS)
             self._sink(self.task_id, self.attempt, progress=None, note=None, line=line)
 
     def idempotent(self, key: str) -> str:

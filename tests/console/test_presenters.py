@@ -14,10 +14,12 @@ from tasks_app.console.presenters.forecast import drain_forecast
 from tasks_app.console.presenters.statuses import STATUS_LOOKS
 from tasks_app.console.presenters.waiting import why_not_running
 from tasks_app.domain.errors import ValidationError
+from tasks_app.domain.redaction import Redaction
 from tasks_app.domain.snapshot import Pause, QueueFlow, QueueInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task
 
+NOTHING = Redaction(())
 TASK = Task(
     id="0" * 32,
     task_type="echo",
@@ -93,49 +95,49 @@ def test_times_outside_the_calendar_are_unknown() -> None:
 
 def test_json_keeps_every_digit_and_masks_secrets_at_any_depth() -> None:
     text = '{"n":9007199254740993,"f":1.0e5,"a":[[],{}],"Api_Key":{"deep":[1,2]},"list":[{"token":"t"},"token"]}'
-    shown = json_view.view(text, ("api_key", "token"))
+    shown = json_view.view(text, Redaction(("api_key", "token")))
     assert shown is not None
     plain = _plain(shown.html)
     assert re.sub(r"\s", "", plain) == (
         '{"n":9007199254740993,"f":1.0e5,"a":[[],{}],"Api_Key":"***","list":[{"token":"***"},"token"]}'
     )
-    assert json_view.masked_text(text, ()) == text
+    assert json_view.masked_text(text, NOTHING) == text
 
 
 def test_json_of_a_megabyte_and_lines_of_10_000_characters_stay_small() -> None:
     many = "[" + ",".join(['"abcdefgh"'] * 100_000) + "]"
-    shown = json_view.view(many)
+    shown = json_view.view(many, NOTHING)
     assert shown is not None
     assert shown.cut
     assert len(shown.html) < 700_000
-    long = json_view.view('{"line":"' + "x" * 10_000 + '"}')
+    long = json_view.view('{"line":"' + "x" * 10_000 + '"}', NOTHING)
     assert long is not None
     assert "9,602 more characters" in long.html
 
 
 @pytest.mark.parametrize("text", ["", "{", '"open', "nonsense <b>", "[1,]", "}{][", '{"a":'])
 def test_text_that_is_no_json_is_shown_escaped(text: str) -> None:
-    shown = json_view.view(text, ("a",))
+    shown = json_view.view(text, Redaction(("a",)))
     assert shown is not None
     assert "<b>" not in shown.html
 
 
 def test_a_curl_line_quotes_what_a_shell_would_run() -> None:
     task = replace(TASK, payload_json='{"x":"it\'s $(rm -rf /) `id`","password":"p"}')
-    line = submit_line(task, "http://h/", ("password",), needs_key=True)
+    line = submit_line(task, "http://h/", Redaction(("password",)), needs_key=True)
     assert "'\"'\"'s $(rm -rf /) `id`" in line
     assert '"password":"***"' in line
     assert "$DTQ_API_KEY" in line
-    assert "***" in hint(task, ("password",))
-    assert hint(task, ()) == ""
+    assert "***" in hint(task, Redaction(("password",)))
+    assert hint(task, NOTHING) == ""
 
 
 def test_a_curl_line_submits_the_metadata_too_and_says_where_a_long_payload_belongs() -> None:
     task = replace(TASK, metadata_json='{"ttl_seconds":5}')
-    assert '"metadata":{"ttl_seconds":5}' in submit_line(task, "http://h/", (), needs_key=False)
+    assert '"metadata":{"ttl_seconds":5}' in submit_line(task, "http://h/", NOTHING, needs_key=False)
     long = replace(TASK, payload_json='{"x":"' + "y" * 5000 + '"}')
-    assert "@task.json" in submit_line(long, "http://h/", (), needs_key=False)
-    assert "task.json" in hint(long, ())
+    assert "@task.json" in submit_line(long, "http://h/", NOTHING, needs_key=False)
+    assert "task.json" in hint(long, NOTHING)
 
 
 @pytest.mark.parametrize(

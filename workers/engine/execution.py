@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from enum import Enum
 
 from tasks_app.handlers import Handler, TaskContext
@@ -25,10 +26,13 @@ class Execution:
     the handler does from then on counts for nothing. Both are only touched on the loop.
     """
 
-    __slots__ = ("claimed", "context", "ended", "entered", "handler", "stop", "task", "timer")
+    __slots__ = ("claimed", "context", "ended", "entered", "handler", "mask", "stop", "task", "timer")
 
-    def __init__(self, claimed: Claimed, handler: Handler | None, context: TaskContext) -> None:
+    def __init__(
+        self, claimed: Claimed, handler: Handler | None, context: TaskContext, mask: Callable[[str], str] = str
+    ) -> None:
         self.claimed = claimed
+        self.mask = mask
         self.handler = handler
         self.context = context
         self.task: asyncio.Task[None] | None = None

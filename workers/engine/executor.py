@@ -12,6 +12,7 @@ import structlog
 
 from tasks_app.domain.config import Config
 from tasks_app.domain.outcome import Cancelled, Outcome
+from tasks_app.domain.redaction import PayloadMask, Redaction
 from tasks_app.handlers import Registry, TaskContext
 from tasks_app.handlers.context import NoteSink
 from tasks_app.store.leases import Claimed
@@ -60,6 +61,7 @@ class Executor:
         self._loop = loop
         self._in_thread = surroundings.in_thread
         self._on_loop = surroundings.on_loop
+        self._redaction = Redaction(config.redact_keys)
         self._result_max_bytes = config.result_max_bytes
         self._threads: ThreadPool[Execution, Outcome] = ThreadPool(
             slots.concurrency, loop, self._run_in_thread, self._returned
@@ -82,6 +84,7 @@ class Executor:
             self._lose([stale])
         handler = self._registry.get(claimed.task_type)
         timeout_s = claimed.timeout_ms / 1000
+        mask = PayloadMask(self._redaction, claimed.payload_json)
         context = TaskContext(
             claimed.id,
             task_type=claimed.task_type,
@@ -91,8 +94,9 @@ class Executor:
             timeout_s=timeout_s,
             started=now,
             sink=self._sink,
+            mask=mask,
         )
-        execution = Execution(claimed, handler, context)
+        execution = Execution(claimed, handler, context, mask)
         self.leased[claimed.id] = execution
         if handler is None:
             self._end(execution, unknown_type(claimed.task_type))
@@ -120,7 +124,7 @@ class Executor:
             raise  # the loop is being torn down: nobody is left to take an outcome
         except BaseException as error:  # noqa: BLE001
             # SystemExit and KeyboardInterrupt too: a handler that raises them fails, its worker stays.
-            return raised(error, handler, cancelled=execution.stop is not None)
+            return raised(error, handler, cancelled=execution.stop is not None, mask=execution.mask)
 
     def _run_in_thread(self, execution: Execution) -> Outcome:
         handler = execution.handler
@@ -130,7 +134,7 @@ class Executor:
             with self._in_thread():
                 return succeeded(handler.function(payload, execution.context), self._result_max_bytes)
         except BaseException as error:  # noqa: BLE001 - as above; and a thread that ended would leave its slot taken
-            return raised(error, handler, cancelled=execution.context.cancelled)
+            return raised(error, handler, cancelled=execution.context.cancelled, mask=execution.mask)
 
     # --- ending
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import redis.exceptions
@@ -70,15 +71,18 @@ def succeeded(result: Any, max_bytes: int) -> Succeeded:
     return Succeeded(text)
 
 
-def raised(error: BaseException, handler: Handler, *, cancelled: bool) -> Outcome:
-    """The outcome of a handler that raised ``error``; ``cancelled`` tells whether it had been told to stop."""
+def raised(error: BaseException, handler: Handler, *, cancelled: bool, mask: Callable[[str], str] = str) -> Outcome:
+    """The outcome of a handler that raised ``error``; ``cancelled`` tells whether it had been told to stop.
+
+    ``mask`` takes secrets out of what the error says.
+    """
     if isinstance(error, TaskCancelled) and cancelled:
         return Cancelled()
     retryable = not isinstance(error, PermanentError) and isinstance(error, _ALWAYS_RETRYABLE + handler.retry_for)
     return Failed(
         error_class=clean(type(error).__name__, MAX_CLASS_CHARS),
-        message=_message(error),
-        traceback=_traceback(error),
+        message=_message(error, mask),
+        traceback=_traceback(error, mask),
         retryable=retryable,
     )
 
@@ -134,21 +138,21 @@ def word_for(outcome: Outcome) -> str:
     return "failed" if isinstance(outcome, Failed) else "cancelled"
 
 
-def _message(error: BaseException) -> str:
+def _message(error: BaseException, mask: Callable[[str], str]) -> str:
     try:
         text = str(error)
     except Exception as broken:  # noqa: BLE001 - a handler's own exception class may fail to describe itself
         text = f"(no message: its __str__ raised {type(broken).__name__})"
     if not isinstance(error, Exception):  # CancelledError, SystemExit, KeyboardInterrupt
         text = f"The handler raised {type(error).__name__} and nobody had asked it to stop: {text}".removesuffix(": ")
-    return clean(text, MAX_MESSAGE_CHARS)
+    return clean(mask(text), MAX_MESSAGE_CHARS)
 
 
-def _traceback(error: BaseException) -> str:
+def _traceback(error: BaseException, mask: Callable[[str], str]) -> str:
     # The first frame is the engine's own call of the handler: noise to whoever reads it.
     frames = error.__traceback__.tb_next if error.__traceback__ is not None else None
     try:
         text = "".join(traceback.format_exception(type(error), error, frames))
     except Exception as broken:  # noqa: BLE001 - formatting runs the exception's own code too
         text = f"(no traceback: formatting it raised {type(broken).__name__})"
-    return clean_tail(text, MAX_TRACEBACK_BYTES)
+    return clean_tail(mask(text), MAX_TRACEBACK_BYTES)

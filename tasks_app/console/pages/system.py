@@ -15,7 +15,7 @@ from tasks_app.domain.config import PREFIX, Config
 from tasks_app.logs import without_password
 
 MASK = "•••• set"
-_SECRETS = frozenset({"api_key"})
+_SECRETS = frozenset(spec.name for spec in dataclasses.fields(Config) if not spec.repr)
 _PACKAGES = ("Django", "redis", "uvicorn", "django-htmx")
 
 
@@ -61,10 +61,10 @@ def build_settings(reading: Reading) -> dict[str, Any]:
 
 
 def _shown(name: str, value: object) -> str:
-    if name in _SECRETS:
-        return MASK if value else "not set"
     if name == "redis_url":
         return without_password(redis_url())
+    if name in _SECRETS:
+        return MASK if value else "not set"
     if isinstance(value, tuple):
         return ", ".join(map(str, value)) or "none"
     if value in (None, ""):

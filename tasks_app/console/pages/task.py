@@ -10,6 +10,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from tasks_app.conf import redaction
 from tasks_app.console.access import seen_by_users
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.pages.audit import detail_words
@@ -122,7 +123,7 @@ def build_result(reading: TaskReading) -> dict[str, Any]:
     """The result, once there is one."""
     task = reading.task
     text = None if task is None else task.result_json
-    return {"task": task, "name": "result", "view": json_view.view(text, reading.config.redact_keys)}
+    return {"task": task, "name": "result", "view": json_view.view(text, redaction())}
 
 
 def build_audit(reading: TaskReading) -> dict[str, Any]:
@@ -134,7 +135,6 @@ def build_audit(reading: TaskReading) -> dict[str, Any]:
 def build_page(reading: TaskReading) -> dict[str, Any]:
     """What never changes: payload, metadata and the curl line."""
     task = reading.task
-    redact = reading.config.redact_keys
     if task is None:
         return {"task_id": reading.task_id, "title": reading.task_id}
     base = reading.request.build_absolute_uri(reverse("console:overview"))
@@ -143,11 +143,11 @@ def build_page(reading: TaskReading) -> dict[str, Any]:
         "title": task.task_type,
         "task": task,
         "texts": [
-            ("payload", json_view.view(task.payload_json, redact)),
-            ("metadata", json_view.view(task.metadata_json, redact)),
+            ("payload", json_view.view(task.payload_json, redaction())),
+            ("metadata", json_view.view(task.metadata_json, redaction())),
         ],
-        "curl_hint": hint(task, redact),
-        "curl": submit_line(task, base, redact, needs_key=not reading.config.open_mode),
+        "curl_hint": hint(task, redaction()),
+        "curl": submit_line(task, base, redaction(), needs_key=not reading.config.open_mode),
     }
 
 
@@ -181,15 +181,14 @@ task = LivePage(
 def task_json(request: HttpRequest, task_id: str) -> HttpResponse:
     """The task as JSON, its stored texts as they are but for masked secrets."""
     detail = queries().detail(task_id)
-    redact = Reading(request).config.redact_keys
     record = dataclasses.asdict(detail.task)
     texts = {name: record.pop(f"{name}_json") for name in _TEXTS}
     record |= {name: iso(record[name]) or None for name in _TIMES}
     record["attempts"] = [dataclasses.asdict(attempt) for attempt in detail.attempts]
     record["log"] = [dataclasses.asdict(line) for line in detail.log]
-    head = json.dumps(record, ensure_ascii=False, indent=2).removesuffix("\n}")
+    head = json.dumps(redaction().value(record), ensure_ascii=False, indent=2).removesuffix("\n}")
     members = "".join(
-        f',\n  "{name}": {json_view.masked_text(text, redact) if text else "null"}' for name, text in texts.items()
+        f',\n  "{name}": {json_view.masked_text(text, redaction()) if text else "null"}' for name, text in texts.items()
     )
     return HttpResponse(f"{head}{members}\n}}\n", content_type="application/json")
 
@@ -201,5 +200,5 @@ def task_text(request: HttpRequest, task_id: str, name: str) -> HttpResponse:
     if name not in _TEXTS:
         raise NotFound(f"A task has no {name}")
     text = getattr(queries().task(task_id), f"{name}_json")
-    masked = json_view.masked_text(text or "null", Reading(request).config.redact_keys)
+    masked = json_view.masked_text(text or "null", redaction())
     return HttpResponse(masked, content_type="application/json")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 
-from tasks_app.console.presenters.json_view import MASK, masked_text
+from tasks_app.console.presenters.json_view import masked_text
+from tasks_app.domain.redaction import MASK, Redaction
 from tasks_app.domain.strict_json import dumps
 from tasks_app.domain.task import Task
 
 SHOWN_PAYLOAD = 4000
 
 
-def submit_line(task: Task, base_url: str, redact: tuple[str, ...], *, needs_key: bool) -> str:
+def submit_line(task: Task, base_url: str, redaction: Redaction, *, needs_key: bool) -> str:
     """One shell command, safe to paste: every value is quoted, secrets are masked, a long payload becomes ``@file``."""
-    payload = masked_text(task.payload_json or "{}", redact)
+    payload = masked_text(task.payload_json or "{}", redaction)
     fields = [
         f'"task_type":{dumps(task.task_type)}',
         f'"queue":{dumps(task.queue)}',
@@ -21,7 +22,7 @@ def submit_line(task: Task, base_url: str, redact: tuple[str, ...], *, needs_key
         f'"max_attempts":{task.max_attempts}',
         f'"timeout_ms":{task.timeout_ms}',
     ]
-    metadata = masked_text(task.metadata_json or "{}", redact)
+    metadata = masked_text(task.metadata_json or "{}", redaction)
     if metadata.strip() != "{}":
         fields.append(f'"metadata":{metadata}')
     too_long = len(payload) > SHOWN_PAYLOAD
@@ -31,11 +32,11 @@ def submit_line(task: Task, base_url: str, redact: tuple[str, ...], *, needs_key
     return _line(base_url, body, needs_key=needs_key)
 
 
-def hint(task: Task, redact: tuple[str, ...]) -> str:
+def hint(task: Task, redaction: Redaction) -> str:
     """What has to be done before :func:`submit_line` submits the same task; empty when it can be pasted as it is."""
     texts = (task.payload_json or "{}", task.metadata_json or "{}")
-    hidden = any(masked_text(text, redact) != text for text in texts)
-    if len(masked_text(texts[0], redact)) > SHOWN_PAYLOAD:
+    hidden = any(masked_text(text, redaction) != text for text in texts)
+    if len(masked_text(texts[0], redaction)) > SHOWN_PAYLOAD:
         keep = " and fill in what is masked" if hidden else ""
         return f"The payload is too long for a line: save the request with its payload as task.json first{keep}."
     return f"Values shown as {MASK} are masked: fill them in first." if hidden else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from itertools import pairwise
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-MASK = "***"
+from tasks_app.domain.redaction import MASK, Redaction
+
 SHOWN_CHARS = 64_000
 """How much pretty text a page carries per value; the rest is one click away as a file."""
 LONG_STRING = 400
@@ -34,8 +36,8 @@ class JsonView:
     empty: bool
 
 
-def view(text: str | None, redact: tuple[str, ...] = ()) -> JsonView | None:
-    """Stored JSON as indented, coloured, escaped HTML with the values of ``redact`` keys masked.
+def view(text: str | None, redaction: Redaction) -> JsonView | None:
+    """Stored JSON as indented, coloured, escaped HTML with what ``redaction`` hides masked.
 
     ``None`` stays ``None``. Text that is not JSON is shown as the characters it has.
     """
@@ -44,7 +46,7 @@ def view(text: str | None, redact: tuple[str, ...] = ()) -> JsonView | None:
     pieces: list[str] = []
     room = SHOWN_CHARS
     cut = False
-    for kind, piece in _laid_out(_masked(_tokens(text), redact)):
+    for kind, piece in _laid_out(_masked(_tokens(text), redaction)):
         if room <= 0:
             cut = True
             break
@@ -58,9 +60,9 @@ def view(text: str | None, redact: tuple[str, ...] = ()) -> JsonView | None:
     )
 
 
-def masked_text(text: str, redact: tuple[str, ...]) -> str:
-    """The stored text with the values of ``redact`` keys replaced; everything else is unchanged."""
-    return "".join(piece for _, piece in _masked(_tokens(text), redact))
+def masked_text(text: str, redaction: Redaction) -> str:
+    """The stored text with what ``redaction`` hides replaced; everything else is unchanged."""
+    return "".join(piece for _, piece in _masked(_tokens(text), redaction))
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
@@ -70,9 +72,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             yield kind, match.group()
 
 
-def _masked(tokens: Iterator[tuple[str, str]], redact: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Marks keys as such and swaps the value after a secret's key, be it a scalar or a whole structure."""
-    needles = tuple(needle.lower() for needle in redact)
+def _masked(tokens: Iterator[tuple[str, str]], redaction: Redaction) -> Iterator[tuple[str, str]]:
+    """Marks keys as such, swaps the value after a secret's key, be it a scalar or a structure, and masks texts."""
     secret = False
     skipping = 0
     ahead = pairwise([*tokens, ("end", "")])
@@ -81,14 +82,24 @@ def _masked(tokens: Iterator[tuple[str, str]], redact: tuple[str, ...]) -> Itera
             skipping += (piece in "{[") - (piece in "}]") if kind == "punct" else 0
             continue
         if kind == "string" and following == ":":
-            secret = any(needle in piece.lower() for needle in needles)
+            secret = redaction.names(_decoded(piece))
             yield "key", piece
         elif secret and piece != ":":
             secret = False
             skipping = 1 if piece in {"{", "["} else 0
             yield "string", f'"{MASK}"'
+        elif kind == "string":
+            yield kind, f'"{redaction.text(piece[1:-1])}"'
         else:
             yield kind, piece
+
+
+def _decoded(piece: str) -> str:
+    """A name as it was meant: an escaped letter in it hides nothing from a mask."""
+    try:
+        return str(json.loads(piece))
+    except ValueError:
+        return piece
 
 
 def _laid_out(tokens: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from django.urls import reverse
 
+from tasks_app.conf import redaction
 from tasks_app.console.presenters.statuses import GONE, UNREADABLE, Look, look_of, outcome_look
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
@@ -108,10 +109,10 @@ def gone_row(task_id: str) -> Row:
 
 
 def error_line(error_class: str | None, message: str | None) -> str:
-    """An error in one short line; empty when there is none."""
+    """An error in one short line, secrets masked; empty when there is none."""
     if not error_class:
         return ""
-    text = " ".join((message or "").split())
+    text = " ".join(redaction().text(message or "").split())
     line = f"{error_class}: {text}" if text else error_class
     return line if len(line) <= ERROR_CHARS else line[: ERROR_CHARS - 1] + "…"
 
