@@ -28,6 +28,7 @@ class Config:
     key_prefix: str = "dtq"
     api_key: str = field(default="", repr=False)
     metrics_token: str = field(default="", repr=False)
+    api_rate_limit: float = 0.0
     env_name: str = ""
     task_modules: tuple[str, ...] = ()
     demo_tasks: bool | None = None
@@ -96,6 +97,7 @@ class Config:
             found.append(f"{PREFIX}API_KEY must be printable ASCII")
         if self.metrics_token and (not self.metrics_token.isascii() or not self.metrics_token.isprintable()):
             found.append(f"{PREFIX}METRICS_TOKEN must be printable ASCII")
+        need(0 <= self.api_rate_limit <= 100_000, "api_rate_limit", "must be 0..100000 requests a second")
         need(1 <= self.worker_concurrency <= 10_000, "worker_concurrency", "must be 1..10000")
         need(0.5 <= self.visibility_timeout_s <= 86_400, "visibility_timeout_s", "must be 0.5..86400 seconds")
         need(
