@@ -48,16 +48,17 @@ async def test_no_command_takes_long(stage: Stage, slow_log: RawClient) -> None:
     fill(stage)
     observer = Observer(stage.client, stage.config)
     await stage.lead()
-    slow: list[str] = []
-    for _ in range(3):  # a command that is slow by itself is slow each time, one that waited for a processor is not
+    slow: set[bytes] = set()
+    for turn in range(5):  # what is slow by itself is slow each time; what had to wait for a processor is not
         slow_log.slowlog_reset()
         stage.client.delete(stage.keys.totals, stage.keys.series, stage.keys.counted)
         await stage.schedule._fold.run_once(TOKEN)
         seen = observer.observe()
-        slow = [entry["command"][:80].decode(errors="replace") for entry in slow_log.slowlog_get(20)]
+        found = {entry["command"][:200] for entry in slow_log.slowlog_get(100)}
+        slow = slow & found if turn else found
         if not slow:
             break
-    assert slow == []
+    assert slow == set()
     assert len(seen.queues) == len(seen.oldest_waits_ms) == QUEUES
     assert len(seen.totals) == MAX_SERIES + QUEUES - MAX_SERIES // TYPES
     assert sum(measures["submitted"] for measures in seen.totals.values()) == 2 * QUEUES * TYPES + QUEUES
