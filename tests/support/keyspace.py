@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +24,26 @@ class DocumentedKey:
     kind: str
     ends: str
 
+    pattern: re.Pattern[str]
+
     def matches(self, key: str) -> bool:
-        parts = re.split(r"(<[^>]+>)", self.name)
-        return re.fullmatch("".join(".+" if p.startswith("<") else re.escape(p) for p in parts), key) is not None
+        return self.pattern.fullmatch(key) is not None
 
 
+@cache
 def documented() -> list[DocumentedKey]:
     """The keys that the document names, in its order."""
     text = DOCUMENT.read_text(encoding="utf-8")
     return [
-        DocumentedKey(row["name"], row["kind"].strip(), row["ends"].strip())
+        DocumentedKey(row["name"], row["kind"].strip(), row["ends"].strip(), _pattern(row["name"]))
         for row in _ROW.finditer(text)
         if row["name"].startswith("dtq:")
     ]
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    parts = re.split(r"(<[^>]+>)", name)
+    return re.compile("".join(".+" if p.startswith("<") else re.escape(p) for p in parts))
 
 
 def dump(client: RawClient, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
