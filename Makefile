@@ -9,7 +9,7 @@ JOBS ?= 2
 COVERED := --cov=tasks_app.domain --cov=tasks_app.store --cov-branch --cov-fail-under=95 --cov-report=term
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check demo bench
+.PHONY: help setup run test check demo bench chaos
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ check: setup ## lint, format, types, layers, documents, Django's checks
 	$(BIN)/python -m tests.architecture.documents --check
 	$(BIN)/python manage.py check --fail-level WARNING
 	$(BIN)/python manage.py makemigrations --check --dry-run
+
+chaos: setup ## simulated crashes and lost messages for SECONDS (600), then a report (ARGS="--seed 7" to see one)
+	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),600) $(ARGS)
 
 bench: setup ## the benchmarks, as JSON lines
 	$(BIN)/python -m tests.benchmarks $(ARGS)
