@@ -48,7 +48,7 @@ def _acknowledged_first() -> AbstractContextManager[Any]:
 
 BUGS: dict[str, Planting] = {
     "finish does not compare attempt and worker": _in_script(
-        "finish", r"and task\.attempt == tonumber\([^)]*\) and task\.worker_id == worker", ""
+        "finish", r"or v\[5\] ~= ARGV\[at \+ 2\] or v\[7\] ~= worker", ""
     ),
     "a finished task is let go before its record is written": _acknowledged_first,
     "the scheduler's claims are never returned": lambda: mock.patch(
