@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import signal
 import threading
-from collections.abc import MutableMapping
 from functools import partial
 from types import FrameType
 from typing import Any
 
+from tasks_app.api.listening import may_follow
 from tasks_app.conf import config, redis_url
 from tasks_app.console.listening import may_listen
 from tasks_app.live.hub import Hub
@@ -19,15 +18,6 @@ from tasks_app.store.connections import connect_async
 from tasks_app.store.keys import Keys
 
 hub = Hub(lambda: connect_async(redis_url(), key_prefix=config().key_prefix), lambda: Keys(config().key_prefix).events)
-
-
-async def has_key(scope: MutableMapping[str, Any]) -> int:
-    """200 with the API's key or in open local mode, else 401."""
-    expected = config().api_key
-    if not expected:
-        return 200
-    given = dict(scope["headers"]).get(b"x-api-key", b"")
-    return 200 if hmac.compare_digest(given, expected.encode()) else 401
 
 
 def end_with_the_process() -> None:
@@ -50,4 +40,4 @@ def _ending(loop: asyncio.AbstractEventLoop, before: Any, number: int, frame: Fr
 
 
 console_events = EventStream(hub, may_listen)
-api_events = EventStream(hub, has_key, with_events=True)
+api_events = EventStream(hub, may_follow, with_events=True)

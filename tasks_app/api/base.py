@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from tasks_app.api.auth import ApiKeyAuthentication
+from tasks_app.api.auth import ApiKeyAuthentication, client_of
 from tasks_app.api.errors import exception_handler
 from tasks_app.api.media import ExactJsonRenderer, JsonNegotiation, StrictJsonParser, require_length, single_limit
 from tasks_app.api.query import QueryReader
+from tasks_app.domain.api_key import Scope
 from tasks_app.domain.errors import NotFound, ValidationError
 from tasks_app.domain.submission import QUEUE_PATTERN
 
@@ -21,7 +22,7 @@ _WORKER_ID = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class ApiView(APIView):
-    """Strict JSON, the key, one error shape. Versions, permissions, throttles and format suffixes do not exist."""
+    """Strict JSON, the key and what it is good for, one error shape. No versions and no format suffixes."""
 
     authentication_classes = (ApiKeyAuthentication,)
     permission_classes = ()
@@ -33,6 +34,12 @@ class ApiView(APIView):
     metadata_class = None
     http_method_names = ("get", "head", "post")
 
+    needs: ClassVar[dict[str, Scope]] = {"GET": Scope.READ, "HEAD": Scope.READ, "POST": Scope.OPERATE}
+    """The scope that each method asks for."""
+
+    spans_queues: ClassVar[bool] = False
+    """Whether it concerns all queues together, so that a key for some has no business here."""
+
     reads_query: ClassVar[frozenset[str]] = frozenset()
     """The methods that read parameters from the URL; all others refuse any."""
 
@@ -40,10 +47,14 @@ class ApiView(APIView):
     """Whether what its POST refuses counts among the refused submissions."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Negotiate, authenticate, refuse stray parameters and bodies of unknown length."""
+        """Negotiate, authenticate, check rights, refuse stray parameters and bodies of unknown length."""
         self.format_kwarg = None
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
         self.perform_authentication(request)
+        # A method that does not exist here is no question of rights; it is refused as such further on.
+        method = request.method or ""
+        if method in self.needs and hasattr(self, method.lower()):
+            client_of(request).require(self.needs[method], everywhere=self.spans_queues)
         if request.method not in self.reads_query and request.META.get("QUERY_STRING"):
             with QueryReader(request.GET):
                 pass

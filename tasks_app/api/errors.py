@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from rest_framework.response import Response
 
 from tasks_app import runtime
 from tasks_app.api.representation import encode
-from tasks_app.domain.errors import DtqError, MalformedJson
+from tasks_app.domain.errors import DtqError, MalformedJson, RateLimited
 from tasks_app.live.outage import outage_log
 
 log = structlog.get_logger(__name__)
@@ -59,12 +60,13 @@ HTTP_STATUS: dict[str, int] = {
     "UNSUPPORTED_MEDIA_TYPE": 415,
     "IDEMPOTENCY_MISMATCH": 422,
     "QUEUE_FULL": 429,
+    "RATE_LIMITED": 429,
     "INTERNAL_ERROR": 500,
     "REDIS_UNAVAILABLE": 503,
 }
 
 # Seconds after which the same request may fare better.
-RETRY_AFTER_S: dict[str, int] = {"QUEUE_FULL": 5, "REDIS_UNAVAILABLE": 2}
+RETRY_AFTER_S: dict[str, int] = {"QUEUE_FULL": 5, "RATE_LIMITED": 1, "REDIS_UNAVAILABLE": 2}
 
 _FRAMEWORK_CODES: dict[type[BaseException], str] = {
     exceptions.NotAuthenticated: "UNAUTHENTICATED",
@@ -118,6 +120,8 @@ def problem_of(error: BaseException) -> Problem:
     """What to tell the client about ``error``; ``INTERNAL_ERROR`` for everything that is not foreseen."""
     if isinstance(error, DtqError) and error.code in HTTP_STATUS and error.code != "INTERNAL_ERROR":
         retry = RETRY_AFTER_S.get(error.code)
+        if isinstance(error, RateLimited):
+            retry = seconds_until(error)
         details = error.details
         if isinstance(error, MalformedJson):
             details = {"fields": {"body": [error.message]}, **details}
@@ -128,6 +132,11 @@ def problem_of(error: BaseException) -> Problem:
             header = getattr(error, "auth_header", None)
             return Problem(code, message, headers={"WWW-Authenticate": header} if header else {})
     return Problem("INTERNAL_ERROR", _PLAIN_MESSAGES["INTERNAL_ERROR"])
+
+
+def seconds_until(error: RateLimited) -> int:
+    """What ``Retry-After`` says: whole seconds, and never that it may be tried again too early."""
+    return max(1, math.ceil(error.retry_after_ms / 1000))
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:

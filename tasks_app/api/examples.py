@@ -178,6 +178,7 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "INVALID_CURSOR": ("The cursor is not one this server made", {}),
     "BAD_REQUEST": ("The body could not be read", {}),
     "UNAUTHENTICATED": ("Send the API key in the header X-API-Key", {}),
+    "FORBIDDEN": ("This needs an API key with the scope operate", {}),
     "NOT_FOUND": ("No such task", {}),
     "METHOD_NOT_ALLOWED": ('Method "PUT" not allowed.', {}),
     "NOT_ACCEPTABLE": ("Could not satisfy the request Accept header.", {}),
@@ -204,6 +205,7 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "PAYLOAD_TOO_LARGE": ("The payload is over 262144 bytes of JSON", {"limit_bytes": 262144}),
     "UNSUPPORTED_MEDIA_TYPE": ('Unsupported media type "text/plain" in request.', {}),
     "QUEUE_FULL": ("Queue default is full", {"queue": "default", "limit": 100000}),
+    "RATE_LIMITED": ("Too many requests with this API key", {}),
     "INTERNAL_ERROR": ("Something went wrong here; the request id finds it in the logs", {}),
     "REDIS_UNAVAILABLE": ("Redis cannot be reached", {}),
 }

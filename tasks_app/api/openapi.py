@@ -36,7 +36,9 @@ _EVERY_REFUSAL = (
     "VALIDATION_ERROR",
     "BAD_REQUEST",
     "UNAUTHENTICATED",
+    "FORBIDDEN",
     "NOT_ACCEPTABLE",
+    "RATE_LIMITED",
     "INTERNAL_ERROR",
     "REDIS_UNAVAILABLE",
 )
@@ -47,7 +49,7 @@ Answer = tuple[OpenApiResponse, tuple[OpenApiParameter, ...]]
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its metaclass has no types
-    """The key as the document names it."""
+    """The key as the document names it, and the scope that each operation asks for."""
 
     target_class = "tasks_app.api.auth.ApiKeyAuthentication"
     name = "ApiKey"
@@ -58,8 +60,22 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
             "type": "apiKey",
             "in": "header",
             "name": "X-API-Key",
-            "description": "Required where `DTQ_API_KEY` is set.",
+            "description": "Not asked for in open local mode. A named key has scopes, and may be for some queues only.",
         }
+
+    def get_security_requirement(self, auto_schema: Any) -> dict[str, list[str]]:
+        """The scope, as the view itself asks for it."""
+        return {self.name: [auto_schema.view.needs[auto_schema.method]]}
+
+
+def tell_scopes(result: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    """A hook of the generator: say in words which scope an operation asks for."""
+    for item in result["paths"].values():
+        for described in item.values():
+            [scope] = described["security"][0][ApiKeyScheme.name]
+            words = f"Asks for the scope `{scope}`."
+            described["description"] = f"{described.get('description', '')} {words}".strip()
+    return result
 
 
 def query(

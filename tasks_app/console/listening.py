@@ -14,13 +14,14 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import close_old_connections
 
 from tasks_app.conf import config
+from tasks_app.live.stream import Verdict
 
 
-async def may_listen(scope: MutableMapping[str, Any]) -> int:
+async def may_listen(scope: MutableMapping[str, Any], again: bool) -> Verdict:
     """200 for open local mode and for a session of an active user, else 401."""
     if config().open_mode:
-        return 200
-    return 200 if await sync_to_async(_has_user, thread_sensitive=False)(scope) else 401
+        return Verdict(200)
+    return Verdict(200 if await sync_to_async(_has_user, thread_sensitive=False)(scope) else 401)
 
 
 def _has_user(scope: MutableMapping[str, Any]) -> bool:

@@ -12,19 +12,20 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
+from tasks_app.domain.api_key import EVERYWHERE, Reach
 from tasks_app.live.hub import MIN_GAP_S, Hub, Mailbox
 from tasks_app.live.topics import topics_of
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Authorize = Callable[[Message], Awaitable[int]]
 
 BEAT_S = 10.0
 LIFE_S = 900.0
-"""A stream ends after about so long and its listener comes back, so that a withdrawn permission ends with it."""
+"""A stream ends after about so long and its listener comes back, to whichever process has room."""
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -34,8 +35,24 @@ _HEADERS = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """May whoever asks listen, and to which queues? ``status`` is 200 or what to refuse with."""
+
+    status: int
+    reach: Reach = EVERYWHERE
+    retry_after_s: int | None = None
+
+
+Authorize = Callable[[Message, bool], Awaitable[Verdict]]
+
+
 class EventStream:
-    """Serves one path. ``authorize`` gets the ASGI scope and answers 200 or the status to refuse with."""
+    """Serves one path.
+
+    ``authorize`` gets the ASGI scope, and whether the stream is open already: it is asked again at every beat, so that
+    a stream does not outlive what it was opened with.
+    """
 
     def __init__(self, hub: Hub, authorize: Authorize, *, with_events: bool = False) -> None:
         self._hub = hub
@@ -44,23 +61,23 @@ class EventStream:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One connection, until its listener leaves or its life is over."""
-        if scope["method"] not in {"GET", "HEAD"}:
+        verdict = await self._authorize(scope, False)
+        if verdict.status != 200:
+            return await _refuse(send, verdict.status, "Not allowed", verdict.retry_after_s)
+        if scope["method"] != "GET":
             return await _refuse(send, 405, "Only GET")
-        status = await self._authorize(scope)
-        if status != 200:
-            return await _refuse(send, status, "Not allowed")
         box = self._hub.open()
         if box is None:
-            return await _refuse(send, 503, "Too many event streams")
+            return await _refuse(send, 503, "Too many event streams", 10)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            await self._run(box, receive, send)
+            await self._run(box, scope, verdict.reach, receive, send)
         finally:
             self._hub.drop(box)
 
-    async def _run(self, box: Mailbox, receive: Receive, send: Send) -> None:
+    async def _run(self, box: Mailbox, scope: Message, reach: Reach, receive: Receive, send: Send) -> None:
         leaving = asyncio.ensure_future(_left(receive))
-        talking = asyncio.ensure_future(self._talk(box, send))
+        talking = asyncio.ensure_future(self._talk(box, scope, reach, send))
         try:
             await asyncio.wait({leaving, talking}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -72,7 +89,7 @@ class EventStream:
             if isinstance(result, Exception) and not isinstance(result, OSError):
                 raise result
 
-    async def _talk(self, box: Mailbox, send: Send) -> None:
+    async def _talk(self, box: Mailbox, scope: Message, reach: Reach, send: Send) -> None:
         loop = asyncio.get_running_loop()
         ends = loop.time() + LIFE_S * random.uniform(0.9, 1.1)  # noqa: S311 - spreads load, hides nothing
         await _event(send, "hello", {"ts": _now()})
@@ -80,6 +97,7 @@ class EventStream:
         while not box.closed and (now := loop.time()) < ends:
             if await box.wait(max(0.0, beat - now)):
                 changes, resync = box.take()
+                changes = [change for change in changes if reach.covers(change.queue)]
                 if resync:
                     await _event(send, "resync", {"ts": _now()})
                 elif changes:
@@ -90,6 +108,8 @@ class EventStream:
                 # What happens in the gap is collected and told at once after it.
                 await asyncio.sleep(0 if box.closed else MIN_GAP_S)
             if loop.time() >= beat:
+                if (await self._authorize(scope, True)).status in {401, 403}:
+                    break
                 await _event(send, "beat", {"ts": _now(), "redis": self._hub.subscribed})
                 beat = loop.time() + BEAT_S
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -106,10 +126,10 @@ async def _event(send: Send, name: str, data: dict[str, Any]) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
-async def _refuse(send: Send, status: int, text: str) -> None:
+async def _refuse(send: Send, status: int, text: str, retry_after_s: int | None = None) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
-    if status == 503:
-        headers.append((b"retry-after", b"10"))
+    if retry_after_s is not None:
+        headers.append((b"retry-after", b"%d" % retry_after_s))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text.encode()})
 

@@ -124,10 +124,10 @@ class ApiKeys(Reader):
         if now >= self._look_at:
             try:
                 self._in_use = bool(self._one("exists", self._keys.api_keys))
-                self._look_at = now + LOOK_EVERY_S
             except StoreUnavailable:
                 if self._in_use is None:
                     raise
+            self._look_at = now + LOOK_EVERY_S
         return bool(self._in_use)
 
 

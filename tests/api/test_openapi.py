@@ -59,7 +59,20 @@ def test_every_refusal_shows_the_codes_it_can_have(doc: Document) -> None:
             assert {HTTP_STATUS[code] for code in codes} == {promise.status}
             seen |= codes
     assert seen | {"METHOD_NOT_ALLOWED"} == set(PROBLEMS)
-    assert set(HTTP_STATUS) - set(PROBLEMS) == {"FORBIDDEN"}
+    assert set(HTTP_STATUS) == set(PROBLEMS)
+
+
+def test_every_operation_says_which_scope_it_asks_for(doc: Document) -> None:
+    asked = {}
+    for path, item in doc.schema["paths"].items():
+        for method, operation in item.items():
+            [scope] = operation["security"][0]["ApiKey"]
+            assert f"scope `{scope}`" in operation["description"]
+            assert {"401", "403", "429"} <= set(operation["responses"])
+            asked[method.upper(), path.removeprefix("/api/v1/")] = scope
+    assert {key for key, scope in asked.items() if scope == "submit"} == {("POST", "tasks"), ("POST", "tasks/bulk")}
+    assert {method for (method, _), scope in asked.items() if scope == "read"} == {"GET"}
+    assert {method for (method, _), scope in asked.items() if scope == "operate"} == {"POST"}
 
 
 def test_waiting_times_and_places_are_announced(doc: Document) -> None:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tasks_app.domain.api_key import Reach
 from tasks_app.live import hub as hub_module
+from tasks_app.live import stream as stream_module
 from tasks_app.live.hub import Hub
-from tasks_app.live.stream import EventStream
+from tasks_app.live.stream import EventStream, Verdict
 from tasks_app.live.topics import decode_message, merge, topics_of
 from tasks_app.store.connections import connect_async
 from tests.support.builders import ACTOR, make_config
@@ -60,12 +62,12 @@ class Listener:
         return {topic for data in self.heard("changed") for topic in data["topics"]}
 
 
-async def _anybody(scope: Any) -> int:
-    return 200
+async def _anybody(scope: Any, again: bool) -> Verdict:
+    return Verdict(200)
 
 
-async def _nobody(scope: Any) -> int:
-    return 401
+async def _nobody(scope: Any, again: bool) -> Verdict:
+    return Verdict(401)
 
 
 @asynccontextmanager
@@ -158,6 +160,46 @@ async def test_who_may_not_listen_gets_no_stream(hub: Hub) -> None:
         await until_async(lambda: listener.ended)
     assert listener.status == 401
     assert hub.streams == 0
+
+
+async def test_what_is_out_of_reach_is_not_told(hub: Hub, stage: Stage) -> None:
+    async def some(scope: Any, again: bool) -> Verdict:
+        return Verdict(200, Reach(("mail-*",)))
+
+    async with _listening(EventStream(hub, some, with_events=True)) as listener:
+        await _subscribed(hub)
+        stage.submit(queue="secret", task_type="hidden")
+        seen = stage.submit(queue="mail-eu", task_type="send")
+        await until_async(lambda: listener.topics(), what="a change")
+        assert listener.topics() == {"tasks", "queue:mail-eu", "type:send", f"task:{seen}"}
+        assert "hidden" not in json.dumps(listener.events)
+
+
+@pytest.mark.parametrize(("status", "ends"), [(401, True), (403, True), (503, False), (429, False)])
+async def test_a_stream_ends_at_the_beat_after_its_right_is_gone(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, status: int, ends: bool
+) -> None:
+    monkeypatch.setattr(stream_module, "BEAT_S", 0.05)
+    asked = []
+
+    async def once(scope: Any, again: bool) -> Verdict:
+        asked.append(again)
+        return Verdict(status if again else 200)
+
+    async with _listening(EventStream(hub, once)) as listener:
+        if ends:
+            await until_async(lambda: listener.ended)
+            assert asked == [False, True]
+        else:
+            await until_async(lambda: len(listener.heard("beat")) > 1)
+            assert not listener.ended
+
+
+async def test_only_a_get_opens_a_stream(hub: Hub) -> None:
+    for method in ("HEAD", "POST", "DELETE"):
+        listener = Listener()
+        await EventStream(hub, _anybody)({**GET, "method": method}, listener.receive, listener.send)
+        assert (listener.status, listener.ended) == (405, True)
 
 
 async def test_a_closing_process_ends_its_streams(hub: Hub) -> None:

@@ -10,10 +10,11 @@ from rest_framework.response import Response
 
 from tasks_app import runtime
 from tasks_app.api import docs
-from tasks_app.api.auth import actor_of
-from tasks_app.api.base import ApiView, no_body, task_id
+from tasks_app.api.auth import actor_of, client_of
+from tasks_app.api.base import ApiView, no_body
 from tasks_app.api.purging import purge
 from tasks_app.api.query import QueryReader
+from tasks_app.api.reach import reached_task
 from tasks_app.api.representation import dead_letter_body, dead_letter_group_body, encoded, listing
 from tasks_app.api.views.tasks import requeue
 from tasks_app.store.commands import Purged
@@ -33,12 +34,14 @@ class DeadLettersView(ApiView):
         with QueryReader(request.GET) as query:
             limit, cursor = query.limit(25), query.cursor()
             fingerprint = query.matching("fingerprint", FINGERPRINT)
-        page = runtime.queries().dead_letters(cursor, limit, fingerprint)
+        page = runtime.queries().dead_letters(cursor, limit, fingerprint, client_of(request).reach)
         return Response(listing(encoded(map(dead_letter_body, page.items)), page.next))
 
 
 class DeadLetterGroupsView(ApiView):
     """``/dlq/groups``."""
+
+    spans_queues = True
 
     @docs.DLQ_GROUPS
     def get(self, request: Request) -> Response:
@@ -63,12 +66,14 @@ class DeadLetterDiscardView(ApiView):
     def post(self, request: Request, id: str) -> Response:
         """The record goes, or what is left of one that cannot be read."""
         no_body(request)
-        runtime.commands().discard(task_id(id), actor_of(request))
+        runtime.commands().discard(reached_task(request, id), actor_of(request))
         return Response({"id": id, "discarded": True})
 
 
 class DeadLettersPurgeView(ApiView):
     """``/dlq/purge``."""
+
+    spans_queues = True
 
     @docs.DLQ_PURGE
     def post(self, request: Request) -> Response:

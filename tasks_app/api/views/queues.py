@@ -9,8 +9,9 @@ from rest_framework.response import Response
 
 from tasks_app import runtime
 from tasks_app.api import docs
-from tasks_app.api.auth import actor_of
-from tasks_app.api.base import ApiView, body_fields, no_body, queue_name
+from tasks_app.api.auth import actor_of, client_of
+from tasks_app.api.base import ApiView, body_fields, no_body
+from tasks_app.api.reach import reached_queue
 from tasks_app.api.representation import encoded, listing, queue_body
 from tasks_app.api.times import MOMENT_RULE, parse_moment
 from tasks_app.api.views.dead_letters import purging
@@ -25,7 +26,9 @@ class QueuesView(ApiView):
     @docs.QUEUES_LIST
     def get(self, request: Request) -> Response:
         """Every queue ever used, by name."""
-        return Response(listing(encoded(map(queue_body, runtime.queries().queues())), None))
+        reach = client_of(request).reach
+        found = [queue for queue in runtime.queries().queues() if reach.covers(queue.name)]
+        return Response(listing(encoded(map(queue_body, found)), None))
 
 
 class QueueView(ApiView):
@@ -34,7 +37,7 @@ class QueueView(ApiView):
     @docs.QUEUE_SHOW
     def get(self, request: Request, name: str) -> Response:
         """One queue with its priority bands."""
-        return show(queue_name(name))
+        return show(reached_queue(request, name))
 
 
 class QueuePauseView(ApiView):
@@ -44,7 +47,7 @@ class QueuePauseView(ApiView):
     def post(self, request: Request, name: str) -> Response:
         """No task of the queue starts once this has answered."""
         reason, until = _pause_fields(body_fields(request, frozenset({"reason", "until"})))
-        runtime.commands().pause(queue_name(name), actor_of(request), reason, until)
+        runtime.commands().pause(reached_queue(request, name), actor_of(request), reason, until)
         return show(name)
 
 
@@ -55,7 +58,7 @@ class QueueResumeView(ApiView):
     def post(self, request: Request, name: str) -> Response:
         """Tasks of the queue start again."""
         no_body(request)
-        runtime.commands().resume(queue_name(name), actor_of(request))
+        runtime.commands().resume(reached_queue(request, name), actor_of(request))
         return show(name)
 
 
@@ -66,7 +69,7 @@ class QueuePurgeView(ApiView):
     def post(self, request: Request, name: str) -> Response:
         """Its waiting and scheduled tasks become cancelled, in bounded steps."""
         no_body(request)
-        queue, actor = queue_name(name), actor_of(request)
+        queue, actor = reached_queue(request, name), actor_of(request)
         return purging(lambda: runtime.commands().purge_queue(queue, actor))
 
 

@@ -11,11 +11,12 @@ from rest_framework.response import Response
 
 from tasks_app import runtime
 from tasks_app.api import docs
-from tasks_app.api.auth import actor_of
-from tasks_app.api.base import ApiView, no_body, task_id
+from tasks_app.api.auth import ApiClient, actor_of, client_of
+from tasks_app.api.base import ApiView, no_body
 from tasks_app.api.errors import problem_of
 from tasks_app.api.media import bulk_limit
 from tasks_app.api.query import QueryReader
+from tasks_app.api.reach import reached_task, require_queue
 from tasks_app.api.representation import (
     JsonText,
     detail_text,
@@ -27,7 +28,8 @@ from tasks_app.api.representation import (
 )
 from tasks_app.api.submitting import to_submission, to_submissions
 from tasks_app.api.waiting import MAX_WAIT_S, task_at_its_end
-from tasks_app.domain.errors import DtqError, ValidationError
+from tasks_app.domain.api_key import Scope
+from tasks_app.domain.errors import DtqError, NotPermitted, ValidationError
 from tasks_app.domain.snapshot import TaskFilter
 from tasks_app.domain.submission import QUEUE_PATTERN, TYPE_PATTERN, Submission
 from tasks_app.store.commands import Receipt
@@ -38,13 +40,14 @@ KEY_HEADER = "HTTP_IDEMPOTENCY_KEY"
 class TasksView(ApiView):
     """``/tasks``."""
 
+    needs = ApiView.needs | {"POST": Scope.SUBMIT}
     takes_submissions = True
-
     reads_query = frozenset({"GET", "HEAD"})
 
     @docs.TASKS_LIST
     def get(self, request: Request) -> Response:
         """Newest first."""
+        client = client_of(request)
         with QueryReader(request.GET) as query:
             limit, cursor = query.limit(25), query.cursor()
             where = TaskFilter(
@@ -55,7 +58,9 @@ class TasksView(ApiView):
                 q=query.text("q"),
                 created_after=query.moment("created_after"),
                 created_before=query.moment("created_before"),
+                reach=client.reach,
             )
+        require_queue(client, where.queue)
         page = runtime.queries().tasks(where, cursor, limit)
         return Response(listing(map(summary_text, page.items), page.next))
 
@@ -66,7 +71,9 @@ class TasksView(ApiView):
         key = request.META.get(KEY_HEADER)
         if key is not None and isinstance(raw, dict):
             raw = {**raw, "idempotency_key": key}
-        receipt = runtime.commands().submit(to_submission(raw))
+        submission = to_submission(raw)
+        require_queue(client_of(request), submission.queue)
+        receipt = runtime.commands().submit(submission)
         return Response(
             task_text(receipt.task, {"duplicate": receipt.duplicate}),
             status=200 if receipt.duplicate else 202,
@@ -77,6 +84,7 @@ class TasksView(ApiView):
 class TasksBulkView(ApiView):
     """``/tasks/bulk``."""
 
+    needs = ApiView.needs | {"POST": Scope.SUBMIT}
     takes_submissions = True
 
     def body_limit(self) -> int:
@@ -88,7 +96,8 @@ class TasksBulkView(ApiView):
         """Every task is checked, the good ones go to Redis in one script call, and each gets its own answer."""
         if KEY_HEADER in request.META:
             raise ValidationError({"Idempotency-Key": ["is for one task; in bulk each task carries its own"]})
-        checked = to_submissions(request.data)
+        client = client_of(request)
+        checked = [_permitted(item, client) for item in to_submissions(request.data)]
         good = [item for item in checked if isinstance(item, Submission)]
         answers = iter(runtime.commands().submit_many(good) if good else [])
         outcomes = [next(answers) if isinstance(item, Submission) else item for item in checked]
@@ -104,7 +113,7 @@ class TaskView(ApiView):
     @docs.TASK_SHOW
     def get(self, request: Request, id: str) -> Response:
         """The task with its attempts and log lines."""
-        return Response(detail_text(runtime.queries().detail(task_id(id))))
+        return Response(detail_text(runtime.queries().detail(reached_task(request, id))))
 
 
 class TaskResultView(ApiView):
@@ -115,10 +124,9 @@ class TaskResultView(ApiView):
     @docs.TASK_RESULT
     def get(self, request: Request, id: str) -> Response:
         """200 once the task has ended, 202 until then."""
-        wanted = task_id(id)
         with QueryReader(request.GET) as query:
             seconds = query.seconds("wait", MAX_WAIT_S)
-        task = task_at_its_end(wanted, seconds)
+        task = task_at_its_end(reached_task(request, id), seconds)
         if task.status.is_terminal:
             return Response(result_text(task))
         return Response(result_text(task), status=202, headers={"Retry-After": "1"})
@@ -131,7 +139,7 @@ class TaskCancelView(ApiView):
     def post(self, request: Request, id: str) -> Response:
         """202 when it ended at once; a running one raises ``CancelRequested``."""
         no_body(request)
-        runtime.commands().cancel(task_id(id), actor_of(request))
+        runtime.commands().cancel(reached_task(request, id), actor_of(request))
         return accepted(id)
 
 
@@ -151,20 +159,28 @@ class TaskRunNowView(ApiView):
     def post(self, request: Request, id: str) -> Response:
         """A pending or retrying task is due at once."""
         no_body(request)
-        runtime.commands().run_now(task_id(id), actor_of(request))
+        runtime.commands().run_now(reached_task(request, id), actor_of(request))
         return accepted(id)
 
 
 def requeue(request: Request, id: str) -> Response:
     """Revive a task and answer with it."""
     no_body(request)
-    runtime.commands().dlq_requeue(task_id(id), actor_of(request))
+    runtime.commands().dlq_requeue(reached_task(request, id), actor_of(request))
     return accepted(id)
 
 
 def accepted(id: str) -> Response:
     """202 with the task as it is now, which may be further on than the action left it."""
     return Response(task_text(runtime.queries().task(id)), status=202)
+
+
+def _permitted(item: Submission | DtqError, client: ApiClient) -> Submission | DtqError:
+    try:
+        require_queue(client, None if isinstance(item, DtqError) else item.queue)
+    except NotPermitted as refusal:
+        return refusal
+    return item
 
 
 def _bulk_text(outcomes: list[Receipt | DtqError]) -> JsonText:

@@ -18,6 +18,8 @@ from tasks_app.domain.errors import NotFound
 class WorkersView(ApiView):
     """``/workers``."""
 
+    spans_queues = True
+
     @docs.WORKERS_LIST
     def get(self, request: Request) -> Response:
         """Every worker that was heard of lately."""
@@ -26,6 +28,8 @@ class WorkersView(ApiView):
 
 class WorkerView(ApiView):
     """``/workers/{id}``."""
+
+    spans_queues = True
 
     @docs.WORKER_SHOW
     def get(self, request: Request, id: str) -> Response:
@@ -36,6 +40,7 @@ class WorkerView(ApiView):
 class AuditView(ApiView):
     """``/audit``."""
 
+    spans_queues = True
     reads_query = frozenset({"GET", "HEAD"})
 
     @docs.AUDIT_LIST

@@ -1,0 +1,32 @@
+"""Who may listen to the API's event stream: who may read, of the queues within reach."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from tasks_app.api.auth import admit
+from tasks_app.api.errors import problem_of, seconds_until
+from tasks_app.domain.api_key import Scope
+from tasks_app.domain.errors import DtqError, RateLimited
+from tasks_app.live.stream import Verdict
+
+
+async def may_follow(scope: MutableMapping[str, Any], again: bool) -> Verdict:
+    """200 with a key that reads, else the API's status. Only the opening of a stream counts as a request."""
+    given = dict(scope["headers"]).get(b"x-api-key")
+    text = None if given is None else given.decode("latin-1")
+    return await sync_to_async(_judge, thread_sensitive=False)(text, 0 if again else 1)
+
+
+def _judge(given: str | None, cost: int) -> Verdict:
+    try:
+        client = admit(given, cost)
+        client.require(Scope.READ)
+    except RateLimited as error:
+        return Verdict(429, retry_after_s=seconds_until(error))
+    except DtqError as error:
+        return Verdict(problem_of(error).status)
+    return Verdict(200, client.reach)
