@@ -85,6 +85,7 @@ class FakeLeases(Failing):
         self.calls.append(("wait", 0))
         await self.bell.wait()
         self.bell.clear()
+        self.check()
         return True
 
     async def finish(self, worker_id: str, batch: Sequence[Finish]) -> list[str]:

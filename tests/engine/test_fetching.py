@@ -159,6 +159,38 @@ async def test_after_an_outage_the_living_renew_before_anybody_reaps(bench: Benc
     assert bench.reaper.due_in(1) == AFTER_OUTAGE_S
 
 
+async def test_an_outage_that_is_first_noticed_at_the_doorbell_counts_as_well(bench: Bench) -> None:
+    await bench.reaped()
+    bench.offer(0)
+    step = asyncio.create_task(bench.fetcher.run_once())
+    for _ in range(5):
+        await Turn()
+    bench.leases.away()
+    bench.leases.bell.set()
+    with pytest.raises(StoreUnavailable):
+        await step
+    bench.clock.now += 60
+    bench.leases.bell.set()
+    await bench.fetcher.run_once()
+    assert ("reclaim", 10) not in bench.leases.calls
+    assert bench.reaper.due_in(1) == AFTER_OUTAGE_S
+
+
+async def test_a_full_worker_asks_whether_redis_is_back_before_it_reaps(bench: Bench) -> None:
+    await bench.reaped()
+    bench.leases.away(2)
+    with pytest.raises(StoreUnavailable):
+        await bench.fetcher.run_once()
+    for _ in range(10):
+        bench.slots.take()
+    bench.clock.now += 60
+    with pytest.raises(StoreUnavailable):
+        await bench.fetcher.run_once()
+    await bench.fetcher.run_once()
+    assert bench.leases.calls[1:] == [("claim", 0)] * 2
+    assert bench.reaper.due_in(1) == AFTER_OUTAGE_S
+
+
 async def test_a_bell_without_work_makes_the_reaper_look_soon(bench: Bench) -> None:
     await bench.reaped()
     assert bench.reaper.due_in(1) > 1

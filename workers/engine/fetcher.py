@@ -63,21 +63,23 @@ class Fetcher:
         """Reap if it is time, claim as much as there is room for, or wait for room or for work."""
         self._turned_at = time.monotonic()
         try:
-            free = self._slots.free
-            if not self._failed and self._reaper.due_in(free) <= 0:
-                self._take(await self._reaper.run_once(min(free, MAX_CLAIM)))
-                free = self._slots.free
-            if not free:
-                self._failed = False
-                await self._slots.wait(max(0.01, self._reaper.due_in(0)))
-                self._idle_since = time.monotonic()
-                return
-            limit = min(free, self._most)
-            reply = await self._leases.claim(self._worker_id, self._queues, limit)
+            await self._turn()
         except StoreUnavailable:
             self._failed = True
             self._idle_since = time.monotonic()
             raise
+
+    async def _turn(self) -> None:
+        free = self._slots.free
+        if not self._failed and self._reaper.due_in(free) <= 0:
+            self._take(await self._reaper.run_once(min(free, MAX_CLAIM)))
+            free = self._slots.free
+        if not free and not self._failed:
+            await self._slots.wait(max(0.01, self._reaper.due_in(0)))
+            self._idle_since = time.monotonic()
+            return
+        limit = min(free, self._most)  # 0 only after a failure: then it asks no more than whether Redis is back
+        reply = await self._leases.claim(self._worker_id, self._queues, limit)
         if self._failed:  # the first answer after an outage: those that live renew before anybody reaps
             self._failed = False
             self._reaper.postpone()
