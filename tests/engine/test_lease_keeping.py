@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.handlers import TaskContext
-from tasks_app.store.presence import Heartbeat, Renewal
+from tasks_app.store.presence import Fetching, Heartbeat, Renewal
 from tests.engine.fakes import Clock, FakePresence, claimed
 from tests.support.builders import make_config
 from tests.support.until import until, until_async
@@ -186,14 +186,15 @@ def test_while_the_keeper_speaks_the_guard_does_nothing(guarded: GuardBench) -> 
 
 
 def test_in_its_silence_the_guard_renews_and_beats(guarded: GuardBench) -> None:
-    guarded.hear(beat_message(), 100)
+    spoken = dataclasses.replace(BEAT, task_types=("noop", "mail.send"), fetching=Fetching(5, 9))
+    guarded.hear(beat_message(spoken), 100)
     guarded.hear("=t 1 noop\nu 3 mail.send", 100)
     with capture_logs() as lines:
         for tenth in range(100):
             guarded.guard.run_once(100 + tenth / 10)
     assert len(guarded.presence.renewed) == 9
     assert guarded.presence.renewed[0] == [("t", 1), ("u", 3)]
-    assert guarded.presence.beats == [BEAT]
+    assert guarded.presence.beats == [dataclasses.replace(spoken, fetching=None)]  # its loop may stand still by now
     assert [line["event"] for line in lines] == ["INTERPRETER_BLOCKED"] * 2
     assert lines[0]["tasks"] == ["noop t", "mail.send u"]
 
