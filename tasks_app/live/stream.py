@@ -50,8 +50,9 @@ Authorize = Callable[[Message, bool], Awaitable[Verdict]]
 class EventStream:
     """Serves one path.
 
-    ``authorize`` gets the ASGI scope, and whether the stream is open already: it is asked again at every beat, so that
-    a stream does not outlive what it was opened with.
+    ``authorize`` gets the ASGI scope, and whether the stream is open already: it is asked again at every beat. Once it
+    refuses, the listener is told to read anew, which shows it why, and the stream ends: whoever was signed out or lost
+    a right hears nothing for longer than ``BEAT_S``. While it cannot say, the stream goes on.
     """
 
     def __init__(self, hub: Hub, authorize: Authorize, *, with_events: bool = False) -> None:
@@ -109,6 +110,7 @@ class EventStream:
                 await asyncio.sleep(0 if box.closed else MIN_GAP_S)
             if loop.time() >= beat:
                 if (await self._authorize(scope, True)).status in {401, 403}:
+                    await _event(send, "resync", {"ts": _now()})
                     break
                 await _event(send, "beat", {"ts": _now(), "redis": self._hub.subscribed})
                 beat = loop.time() + BEAT_S

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tasks_app import runtime
+from tasks_app.domain.api_key import parse_grant
 from tests.api.client import Api
 from tests.api.hand import Hand
-from tests.support.builders import make_config
+from tests.api.keyed import ALMIGHTY, Keyed
+from tests.support.builders import ACTOR, make_config
 from tests.support.forgetting import forget
 
 if TYPE_CHECKING:
@@ -73,3 +75,20 @@ def config() -> Config:
 def hand(backend: Backend, config: Config) -> Hand:
     """Runs tasks that the API has taken in."""
     return Hand(backend, config)
+
+
+@pytest.fixture
+def almighty(wired: Configure) -> Keyed:
+    """A server with ``DTQ_API_KEY``, and who has it."""
+    wired(api_key=ALMIGHTY)
+    return Keyed(ALMIGHTY)
+
+
+@pytest.fixture
+def grant(almighty: Keyed) -> Callable[..., Keyed]:
+    """Makes a key: ``grant("read", queues=["mail-*"])``."""
+
+    def make(*scopes: str, name: str = "ci", **rules: Any) -> Keyed:
+        return Keyed(runtime.api_keys().grant(parse_grant(name, scopes, **rules), ACTOR))
+
+    return make

@@ -190,6 +190,7 @@ async def test_a_stream_ends_at_the_beat_after_its_right_is_gone(
         if ends:
             await until_async(lambda: listener.ended)
             assert asked == [False, True]
+            assert [name for name, _ in listener.events] == ["hello", "resync"], "the page reads anew, and sees why"
         else:
             await until_async(lambda: len(listener.heard("beat")) > 1)
             assert not listener.ended
