@@ -13,6 +13,7 @@ from tasks_app.store import totals
 from tasks_app.store.metrics import Observer
 from tasks_app.store.scripts import Scripts
 from tasks_app.store.totals import OTHER_TYPES, Pair, add_up, by_series
+from tests.support.builders import ACTOR
 from tests.support.stage import OTHER_WORKER, TOKEN, Stage
 
 KEPT_MINUTES = 480
@@ -189,6 +190,21 @@ class TestWaiting:
         assert waits["b"] > 10**12
         stage.client.xdel(stage.keys.stream("b", 0), born_long_ago)
         stage.client.srem(stage.keys.ready, "b:p0")
+
+    async def test_what_is_paused_waits_for_no_worker(self, stage: Stage, observer: Observer) -> None:
+        assert observer.startable_waits() == {}
+        stage.submit(queue="a")
+        stage.submit(queue="b")
+        stage.commands.pause("a", ACTOR)
+        assert set(observer.startable_waits()) == {"b"}
+        assert set(observer.oldest_waits()) == {"a", "b"}
+
+    async def test_lanes_are_told_apart_by_who_can_read_them(self, stage: Stage, observer: Observer) -> None:
+        stage.submit(queue="a")
+        stage.submit(queue="a")
+        await stage.claim(limit=1)
+        stage.submit(queue="b")
+        assert observer.lanes_by_group() == (["a:p5"], ["b:p5"], [])
 
     async def test_a_claimed_task_waits_no_more(self, stage: Stage, observer: Observer) -> None:
         stage.submit(queue="a")
