@@ -128,6 +128,12 @@ class Model:
     def forget(self, run: Run) -> None:
         del self.tasks[run.id]
 
+    def purge_dead(self) -> int:
+        dead = [run for run in self.tasks.values() if run.status is S.DEAD_LETTERED]
+        for run in dead:
+            self.forget(run)
+        return len(dead)
+
     def purge(self, queue: str) -> int:
         doomed = [run for run in self.tasks.values() if run.queue == queue and run.status in WAITING]
         for run in doomed:
