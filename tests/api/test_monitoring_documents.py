@@ -85,6 +85,19 @@ def test_every_alert_says_how_bad_it_is_and_what_to_do() -> None:
         assert rule["annotations"]["summary"].endswith(".")
 
 
+@pytest.mark.skipif(not (DOCS / "recovery.md").exists(), reason="docs/recovery.md is not written yet")
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule["alert"]))
+def test_its_link_leads_to_a_heading(rule: dict[str, Any]) -> None:
+    path, _, anchor = rule["annotations"]["runbook"].partition("#")
+    assert anchor in anchors((ROOT / path).read_text(encoding="utf-8"))
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a Markdown file's headings, as the common renderers make them."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
 def test_the_dashboard_is_whole() -> None:
     assert DASHBOARD["schemaVersion"] >= 38  # Grafana 10
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
