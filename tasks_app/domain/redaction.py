@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 
 from tasks_app.domain import strict_json
 from tasks_app.domain.errors import MalformedJson
@@ -52,8 +53,11 @@ class Redaction:
     def text(self, text: str) -> str:
         """``text`` with the values in ``name=value``, ``name: value`` and ``"name": {...}`` masked.
 
-        Knows no grammar: where a value's end is in doubt, more is masked rather than less.
+        Knows no grammar: where a value's end is in doubt, more is masked rather than less. Said by a handler, its
+        payload's own secrets are masked as well.
         """
+        if mask := handled.get():
+            text = mask(text)
         if self._named is None:
             return text
         parts: list[str] = []
@@ -101,6 +105,10 @@ class PayloadMask:
         if self._secrets is None:
             self._secrets = self._redaction.secrets_in(self._payload_json)
         return without(text, self._secrets)
+
+
+handled: ContextVar[PayloadMask | None] = ContextVar("handled", default=None)
+"""The payload of the task whose handler runs in this context."""
 
 
 def spellings(secrets: Iterable[str]) -> tuple[str, ...]:
@@ -157,3 +165,7 @@ def _closing_bracket(text: str, at: int) -> int:
             continue
         at += 1
     return len(text)
+
+
+NOTHING_HIDDEN = PayloadMask(Redaction(()), "")
+"""The mask of a payload without secrets."""

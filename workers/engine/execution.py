@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from enum import Enum
 
+from tasks_app.domain.redaction import NOTHING_HIDDEN, PayloadMask
 from tasks_app.handlers import Handler, TaskContext
 from tasks_app.store.leases import Claimed
 
@@ -29,7 +29,11 @@ class Execution:
     __slots__ = ("claimed", "context", "ended", "entered", "handler", "mask", "stop", "task", "timer")
 
     def __init__(
-        self, claimed: Claimed, handler: Handler | None, context: TaskContext, mask: Callable[[str], str] = str
+        self,
+        claimed: Claimed,
+        handler: Handler | None,
+        context: TaskContext,
+        mask: PayloadMask = NOTHING_HIDDEN,
     ) -> None:
         self.claimed = claimed
         self.mask = mask

@@ -12,7 +12,7 @@ import structlog
 
 from tasks_app.domain.config import Config
 from tasks_app.domain.outcome import Cancelled, Outcome
-from tasks_app.domain.redaction import PayloadMask, Redaction
+from tasks_app.domain.redaction import PayloadMask, Redaction, handled
 from tasks_app.handlers import Registry, TaskContext
 from tasks_app.handlers.context import NoteSink
 from tasks_app.store.leases import Claimed
@@ -116,6 +116,7 @@ class Executor:
     async def _call_on_loop(self, execution: Execution) -> Outcome:
         handler = execution.handler
         assert handler is not None
+        handled.set(execution.mask)
         try:
             payload = decode_payload(execution.claimed.payload_json)
             async with self._on_loop():
@@ -129,12 +130,15 @@ class Executor:
     def _run_in_thread(self, execution: Execution) -> Outcome:
         handler = execution.handler
         assert handler is not None
+        before = handled.set(execution.mask)
         try:
             payload = decode_payload(execution.claimed.payload_json)
             with self._in_thread():
                 return succeeded(handler.function(payload, execution.context), self._result_max_bytes)
         except BaseException as error:  # noqa: BLE001 - as above; and a thread that ended would leave its slot taken
             return raised(error, handler, cancelled=execution.context.cancelled, mask=execution.mask)
+        finally:
+            handled.reset(before)
 
     # --- ending
 
