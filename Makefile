@@ -9,7 +9,7 @@ JOBS ?= 2
 COVERED := --cov=tasks_app.domain --cov=tasks_app.store --cov-branch --cov-fail-under=95 --cov-report=term
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check demo bench chaos
+.PHONY: help setup run test check demo bench chaos soak
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ chaos: setup ## simulated crashes and lost messages for SECONDS (600), then a re
 
 bench: setup ## the benchmarks, as JSON lines
 	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+soak: setup ## a whole installation under mixed load and random kills for SECONDS (1800), then its accounts
+	$(BIN)/python -m tests.soak --seconds $(or $(SECONDS),1800) $(ARGS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("dtq needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
