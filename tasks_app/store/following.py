@@ -79,8 +79,14 @@ class _FollowingAsync(aio.AbstractConnection):
                 self.host, self.port = node
         try:
             await super().connect_check_health(check_health, retry_socket_connect)
-        except ResponseError as error:
-            raise HandshakeRefused(str(error)) from error
+        except RedisError as error:
+            # Over a unix socket the library wraps what the server has answered.
+            answer = error.__cause__ if isinstance(error.__cause__, RedisError) else error
+            if isinstance(answer, ResponseError):
+                raise HandshakeRefused(str(answer)) from error
+            if answer is not error:
+                raise answer from None
+            raise
 
     async def read_response(self, *args: Any, **options: Any) -> Any:
         try:

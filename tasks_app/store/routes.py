@@ -1,7 +1,7 @@
 """Which server takes the writes: a fixed one, the master that sentinels name, or the owner of a cluster's slot.
 
 A route is asked before each connection is made, so whoever reconnects finds the new master. Nothing else follows
-failovers: see docs/decisions/0009-following-the-master.md.
+failovers: see docs/decisions/0012-following-the-master.md.
 """
 
 from __future__ import annotations

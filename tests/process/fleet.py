@@ -79,15 +79,20 @@ class Process:
 class Fleet:
     """The processes of one test on one server, with the store beside them."""
 
-    def __init__(self, url: str, folder: Path) -> None:
-        self.client: redis.Redis = connect(url)
-        self.config: Config = make_config(visibility_timeout_s=LEASE_S, heartbeat_interval_s=1.0)
+    def __init__(self, url: str, folder: Path, *, seen_by: str = "", key_prefix: str = "dtq") -> None:
+        """``seen_by``: where the test itself reaches the server, if not where the processes do."""
+        self.client: redis.Redis = connect(seen_by or url, key_prefix=key_prefix)
+        self.config: Config = make_config(visibility_timeout_s=LEASE_S, heartbeat_interval_s=1.0, key_prefix=key_prefix)
+        self.url = url
+        self.ledger = folder / "ledger"
         self.commands = Commands(self.client, self.config)
         self.queries = Queries(self.client, self.config)
         self._folder = folder
         self._env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("DTQ_")},
             "DTQ_REDIS_URL": url,
+            "DTQ_KEY_PREFIX": key_prefix,
+            "DTQ_TEST_LEDGER": str(self.ledger),
             "DTQ_DATA_DIR": str(folder / "data"),
             "DTQ_TASK_MODULES": "tests.process.tasks",
             "DTQ_DEMO_TASKS": "true",

@@ -38,6 +38,49 @@ async def ledger(payload: dict[str, Any], ctx: TaskContext) -> int:
     return ctx.attempt
 
 
+def enter(what: str, ctx: TaskContext) -> None:
+    """Write a line into the ledger that outlives the server: what, id, attempt, moment (of this machine's clock)."""
+    line = f"{what} {ctx.task_id} {ctx.attempt} {time.monotonic():.4f}\n"
+    with open(os.environ["DTQ_TEST_LEDGER"], "a", encoding="utf-8") as file:
+        file.write(line)  # one write of a short line: those of several processes do not mix
+
+
+@task("effect")
+async def effect(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """Sleep ``seconds`` on the loop, with an effect that needs no Redis."""
+    enter("start", ctx)
+    await asyncio.sleep(payload.get("seconds", 0))
+    enter("end", ctx)
+    return ctx.attempt
+
+
+@task("effect_held")
+def effect_held(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """The same while no other thread of the process gets its turn."""
+    enter("start", ctx)
+    hold(payload["seconds"])
+    enter("end", ctx)
+    return ctx.attempt
+
+
+def hold(seconds: float) -> None:
+    """One call in C that keeps the interpreter's lock for about ``seconds``."""
+    step = 5_000_000
+    began = time.perf_counter()
+    sum(range(step))
+    pace = (time.perf_counter() - began) / step
+    sum(range(int(seconds / pace)))
+
+
+@task("effect_sync")
+def effect_sync(payload: dict[str, Any], ctx: TaskContext) -> int:
+    """The same in a thread."""
+    enter("start", ctx)
+    threading.Event().wait(payload.get("seconds", 0))
+    enter("end", ctx)
+    return ctx.attempt
+
+
 @task("ledger_sync")
 def ledger_sync(payload: dict[str, Any], ctx: TaskContext) -> int:
     """Sleep ``seconds`` in a thread, deaf to everything."""
@@ -60,11 +103,7 @@ async def block_loop(payload: dict[str, Any], ctx: TaskContext) -> int:
 def hold_interpreter(payload: dict[str, Any], ctx: TaskContext) -> int:
     """One call in C that keeps the interpreter's lock for about ``seconds``: no other thread runs meanwhile."""
     note("start", ctx)
-    step = 5_000_000
-    began = time.perf_counter()
-    sum(range(step))
-    pace = (time.perf_counter() - began) / step
-    sum(range(int(payload["seconds"] / pace)))
+    hold(payload["seconds"])
     note("end", ctx)
     return ctx.attempt
 

@@ -7,9 +7,11 @@ import asyncio
 import pytest
 import redis
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
     BusyLoadingError,
     ClusterDownError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     ResponseError,
@@ -34,6 +36,10 @@ from tests.support.builders import make_config
         (ResponseError("OOM command not allowed"), "is out of memory"),
         (ResponseError("MISCONF Redis is configured to save"), "cannot write to its disk"),
         (ResponseError("READONLY You can't write"), "is a read-only replica"),
+        (AskError("13 10.0.0.1:7000"), "has moved the keys"),
+        (NoPermissionError("no permissions"), "does not allow its user"),
+        (ResponseError("UNBLOCKED force unblock"), "has just become a replica"),
+        (ResponseError("TRYAGAIN Multiple keys request"), "is moving the keys"),
         (ResponseError("MASTERDOWN Link with MASTER is down"), "without its primary"),
         (ResponseError("NOREPLICAS Not enough good replicas"), "lacks the replicas"),
         (ResponseError("BUSY Redis is busy running a script"), "is busy with a script"),
