@@ -10,6 +10,8 @@ HOSTS_START_S = 1000.0
 
 EXPIRIES = "sim:expiries"
 """A sorted set beside the product's keys: which key is to expire when."""
+PUBLISHED = "sim:published"
+"""A list beside them: channels and messages that nobody has been given yet."""
 
 SHADOW = f"""
 local server, clock_us = redis, tonumber(KEYS[2])
@@ -46,6 +48,8 @@ local function in_time(perform, name, ...)
   local reply = perform(name, unpack(a))
   if name == 'PEXPIREAT' or name == 'SET' then
     server.call('ZADD', '{EXPIRIES}', server.call('PEXPIRETIME', a[1]), a[1])
+  elseif name == 'PUBLISH' then
+    server.call('RPUSH', '{PUBLISHED}', a[1], a[2])
   end
   return reply
 end
@@ -55,7 +59,9 @@ local redis = {{
   pcall = function(...) return in_time(server.pcall, ...) end,
 }}
 """
-"""Stands before a script and in the way of everything in it that has to do with time. KEYS[2] is the time in us."""
+"""Stands before a script and in the way of everything in it that has to do with time. KEYS[2] is the time in us.
+
+What is published is kept as well, so that the simulator can hand it on."""
 
 
 class Clock:

@@ -20,6 +20,7 @@ class Fault(StrEnum):
     OUTAGE = "outage"
     SCRIPTS_LOST = "scripts lost"
     GROUP_LOST = "group lost"
+    STREAM_LOST = "stream lost"
     STOP = "stop"
 
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tasks_app.domain.config import Config
+from tasks_app.store.keys import Keys
 from tasks_app.store.leases import Leases
 from tasks_app.store.presence import Presence
 from tasks_app.store.schedule import Schedule
 from tests.chaos.running import StandingLoop, Strand
 from tests.chaos.tasks import Ledger, registry_of
 from tests.chaos.wire import AsyncClient, BlockingClient, Call
+from workers.engine.control import ControlChannel
 from workers.engine.identity import Identity
 from workers.engine.lease_keeper import LeaseKeeper
 from workers.engine.loops import keep_running
@@ -192,6 +194,7 @@ class WorkerProcess(Process):
             Leases(client, config),
             Presence(BlockingClient(self), config),
             schedule=Schedule(client, config) if scheduler else None,
+            control=ControlChannel(client, Keys(config.key_prefix).control(self.name)),
             queues=queues,
             concurrency=concurrency,
             rng=random.Random(self.world.rng.random()),

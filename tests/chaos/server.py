@@ -9,10 +9,10 @@ from typing import Any
 import redis
 from redis.exceptions import ConnectionError, NoScriptError
 
-from tests.chaos.clock import Clock
-from tests.chaos.wire import Call, Command
+from tests.chaos.clock import PUBLISHED, Clock
+from tests.chaos.wire import Call, Command, Subscription
 
-RINGS = frozenset({"submit", "claim", "reclaim", "giveback", "release", "runnow", "requeue", "resume"})
+RINGS = frozenset({"submit", "claim", "giveback", "release", "runnow", "requeue", "resume"})
 """Scripts after which a doorbell may ring; the sweeps ring as well, for what a worker finds without a bell."""
 
 
@@ -37,6 +37,7 @@ class Server:
         self.parked: list[Parked] = []
         self._clock = clock
         self._lost: set[str] = set()
+        self._subscribers: dict[bytes, Subscription] = {}
         self._connection: Any = client.connection_pool.get_connection()
 
     def send(self, *words: Any) -> Any:
@@ -52,7 +53,7 @@ class Server:
     def empty(self) -> None:
         """Be as new."""
         self.send("FLUSHALL")
-        self.parked, self._lost = [], set()
+        self.parked, self._lost, self._subscribers = [], set(), {}
 
     def lose_scripts(self) -> None:
         """Answer as after SCRIPT FLUSH. The server keeps them: compiling all anew would take half of the time."""
@@ -65,6 +66,11 @@ class Server:
             pipe.command_stack = list(command.stack)
             return pipe.execute(raise_on_error=command.raises)
         [(words, options)] = command.stack
+        if words[0] == "SUBSCRIBE":
+            self._subscribers[words[1].encode()] = options["subscription"]
+            return None
+        if words[0] == "TIME":
+            return divmod(self._clock.server_us, 1_000_000)
         if not command.is_script:
             return self.client.execute_command(*words, **options)
         name = self.name(command)
@@ -73,9 +79,18 @@ class Server:
                 raise NoScriptError("NOSCRIPT")
             self._lost.remove(name)
         reply = self.send(*words[:2], 2, words[3], self._clock.server_us, *words[4:])
-        if name in RINGS:
+        if name in RINGS and not (name == "claim" and not reply[0]):  # only a full claim rings for the next
             self._ring()
+        if name == "cancel":
+            self._publish()
         return reply
+
+    def _publish(self) -> None:
+        published = self.send("LRANGE", PUBLISHED, 0, -1)
+        self.send("DEL", PUBLISHED)
+        for channel, message in zip(published[::2], published[1::2], strict=True):
+            if channel in self._subscribers:
+                self._subscribers[channel].deliver({"type": "message", "data": message})
 
     # --- blocking pops
 
@@ -111,6 +126,9 @@ class Server:
         for one in parked:
             one.call.caller.disturbed(why)
             one.call.deliver(None, ConnectionError("down"))
+        subscribers, self._subscribers = self._subscribers, {}
+        for subscription in subscribers.values():
+            subscription.hang_up()
 
     def forget(self, caller: Any) -> None:
         """A process is gone."""

@@ -36,7 +36,7 @@ CONFIG = make_config(visibility_timeout_s=4.5, heartbeat_interval_s=1.5, drain_t
 PEACE_S = 400.0
 """Simulated seconds within which everything must have ended once the faults are over."""
 LEAVING_S = 60.0
-LOOKS_EVERY_S = 0.3
+LOOKS_EVERY_S = 0.5
 COLLECT_EVERY = 30
 ALARMING = frozenset({"exception", "error", "critical"})
 
@@ -169,7 +169,8 @@ def _live(world: World) -> float:
     notebooks = _populate(world, rages_s)
     look_at_s = rng.uniform(0, rages_s)
     world.run(lambda: False, look_at_s)
-    _hold_invariants(world)
+    if not world.streams_lost:  # until the leader has repaired that, the waiting tasks are without entries
+        _hold_invariants(world)
     world.run(lambda: False, rages_s - look_at_s)
     world.calm_down()
     calm_at = world.clock.now
@@ -239,7 +240,7 @@ def _populate(world: World, rages_s: float) -> list[Any]:
         process.start()
         return process
 
-    for n in range(rng.randint(1, 3)):
+    for n in range(rng.choice([1, 2, 2, 3])):
         queues = () if n == 0 else rng.choice([(), ("a",), ("b", "a")])
         arguments = (f"w{n}", queues, rng.randint(1, 4), n == 0 or rng.random() < 0.5)
         world.roles.append(Role(f"w{n}", partial(worker, *arguments)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import redis
 import redis.asyncio
 import redis.client
+from redis.exceptions import ConnectionError
 
 from tests.chaos.running import Strand
 
@@ -84,6 +86,45 @@ def ask_and_wait(table: Table, command: Command) -> Any:
     return strand.receive()
 
 
+class Subscription:
+    """What the control channel has of the library's ``PubSub``. A connection that broke says so for ever."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._messages: deque[dict[str, Any]] = deque()
+        self._broken = False
+        self._news = asyncio.Event()
+
+    async def subscribe(self, channel: str) -> None:
+        await ask(self._table, Command([(("SUBSCRIBE", channel), {"subscription": self})], pipeline=False))
+
+    async def ping(self) -> None:
+        await ask(self._table, Command([(("PING",), {})], pipeline=False))
+        self.deliver({"type": "pong", "data": b""})
+
+    async def get_message(self, timeout: float) -> dict[str, Any] | None:  # noqa: ASYNC109 - as the library's
+        if not self._messages and not self._broken:
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), timeout)
+            except TimeoutError:
+                return None
+        if self._broken:
+            raise ConnectionError("down")
+        return self._messages.popleft()
+
+    async def aclose(self) -> None:
+        self._broken = True
+
+    def deliver(self, message: dict[str, Any]) -> None:
+        self._messages.append(message)
+        self._news.set()
+
+    def hang_up(self) -> None:
+        self._broken = True
+        self._news.set()
+
+
 class AsyncClient(redis.asyncio.Redis):
     """For code on a loop."""
 
@@ -93,6 +134,9 @@ class AsyncClient(redis.asyncio.Redis):
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         return await ask(self._table, Command([(args, options)], pipeline=False))
+
+    def pubsub(self, **options: Any) -> Any:
+        return Subscription(self._table)
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> AsyncPipeline:
         return AsyncPipeline(self._table, self.connection_pool, self.response_callbacks, transaction, shard_hint)

@@ -58,7 +58,7 @@ class World:
         self.oracle = Oracle(self.config.lease_ms, self.blame, self.disturbances)
         self.ledger = Ledger(self.oracle.began)
         self.closing = False
-        self.groups_lost = False
+        self.groups_lost = self.streams_lost = False
         self._blows: dict[str, list[Disturbance]] = {}
         self._calls: list[Call] = []
         self._late: list[tuple[float, Call]] = []
@@ -226,11 +226,15 @@ class World:
                 self.server.hang_up(fault)
             case Fault.SCRIPTS_LOST:
                 self.server.lose_scripts()
-            case Fault.GROUP_LOST:
+            case Fault.GROUP_LOST | Fault.STREAM_LOST:
                 stream = self.keys.stream(self.rng.choice(QUEUES), self.rng.choice(PRIORITIES))
                 if self.server.send("EXISTS", stream):
                     self.groups_lost = True
-                    self.server.send("XGROUP", "DESTROY", stream, GROUP)
+                    if fault is Fault.STREAM_LOST:
+                        self.streams_lost = True
+                        self.server.send("DEL", stream)
+                    else:
+                        self.server.send("XGROUP", "DESTROY", stream, GROUP)
 
     def _fail(self, call: Call, error: RedisError, why: str) -> None:
         self.trace.call(self.clock, call, self.server.name(call.command), why)
