@@ -65,7 +65,7 @@ def check_handlers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> li
 
 
 def check_server(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """W001 unreachable, E003 too old, W002 may evict tasks, W003 forgets them in a restart."""
+    """W001 unreachable, E003 too old, E004 scattered over a cluster, W002 may evict, W003 forgets in a restart."""
     if check_settings(None):
         return []
     if config().embedded and not embedded_socket(embedded_dir(config().data_dir)).exists():
@@ -80,12 +80,20 @@ def check_server(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
                 id="dtq.W001",
             )
         ]
-    return judge(server)
+    return judge(server, config().key_prefix)
 
 
-def judge(server: ServerInfo) -> list[CheckMessage]:
+def judge(server: ServerInfo, key_prefix: str = "dtq") -> list[CheckMessage]:
     """What is to be said about a server that answers."""
     found: list[CheckMessage] = []
+    if server.cluster and not key_prefix.startswith("{"):
+        found.append(
+            checks.Error(
+                f"{server.product} is a node of a cluster, and DTQ_KEY_PREFIX={key_prefix} scatters the keys over it.",
+                hint="Set DTQ_KEY_PREFIX={dtq}: braces keep all keys on one node.",
+                id="dtq.E004",
+            )
+        )
     if is_too_old(server):
         found.append(
             checks.Error(

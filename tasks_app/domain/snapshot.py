@@ -153,6 +153,7 @@ class ServerInfo:
     clients: int
     uptime_s: int
     now: int
+    cluster: bool = False
 
 
 @dataclass(frozen=True, slots=True)

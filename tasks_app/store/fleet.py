@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from redis.exceptions import ResponseError
 
-from tasks_app.domain.errors import NotFound
+from tasks_app.domain.errors import NotFound, StoreUnavailable
 from tasks_app.domain.snapshot import QueueInfo, ServerInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
 from tasks_app.store import codec
@@ -89,8 +89,8 @@ class Fleet(Stats):
         info, time = self._all(read)
         try:
             saves: bool | None = bool(self._one("config_get", "save").get(b"save"))
-        except ResponseError:
-            saves = None  # hosted servers keep CONFIG to themselves
+        except (ResponseError, StoreUnavailable):
+            saves = None  # hosted servers and ACLs keep CONFIG to themselves
         return ServerInfo(
             product="Valkey" if "valkey_version" in info else "Redis",
             version=str(info.get("valkey_version") or info.get("redis_version", "")),
@@ -98,6 +98,7 @@ class Fleet(Stats):
             max_memory=int(info.get("maxmemory", 0)),
             eviction_policy=str(info.get("maxmemory_policy", "noeviction")),
             aof=bool(info.get("aof_enabled")),
+            cluster=bool(info.get("cluster_enabled")),
             snapshots=saves,
             clients=int(info.get("connected_clients", 0)),
             uptime_s=int(info.get("uptime_in_seconds", 0)),

@@ -55,6 +55,20 @@ def ids(messages: list[object]) -> list[str | None]:
     return [getattr(message, "id", None) for message in messages]
 
 
+def test_an_option_of_the_address_that_cannot_work_is_an_error_like_any_other(env: SetEnv) -> None:
+    env(REDIS_URL="redis://:s3cr3tPW@redis.example?socket_timeout=abc")
+    (message,) = checks.check_settings(None)
+    assert message.id == "dtq.E001"
+    assert message.msg == "DTQ_REDIS_URL has an option socket_timeout that must be 0.01..3600 seconds"
+
+
+def test_a_database_that_is_not_there_is_told(env: SetEnv, redis_url: str) -> None:
+    env(REDIS_URL=f"{redis_url}?db=99")
+    (message,) = checks.check_server(None)
+    assert message.id == "dtq.W001"
+    assert message.msg.endswith("does not answer: Redis refuses the connection: DB index is out of range")
+
+
 def test_a_bad_setting_is_one_error_and_stops_the_other_checks(env: SetEnv) -> None:
     env(WORKER_CONCURRENCY="many")
     (message,) = checks.check_settings(None)
@@ -131,6 +145,7 @@ def test_a_real_server_with_both_faults(env: SetEnv, make_server: Callable[..., 
     [
         ({}, []),
         ({"version": "6.0.16"}, ["dtq.E003"]),
+        ({"cluster": True}, ["dtq.E004"]),
         ({"version": "7.0.15"}, []),
         ({"version": "10.0.0"}, []),
         ({"product": "Valkey", "version": "7.2.5"}, []),
@@ -141,3 +156,7 @@ def test_a_real_server_with_both_faults(env: SetEnv, make_server: Callable[..., 
 )
 def test_what_is_said_of_a_server(changes: dict[str, object], expected: list[str]) -> None:
     assert ids(list(checks.judge(dataclasses.replace(GOOD, **changes)))) == expected  # type: ignore[arg-type]
+
+
+def test_braces_keep_the_keys_on_one_node_of_a_cluster() -> None:
+    assert checks.judge(dataclasses.replace(GOOD, cluster=True), "{dtq}") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 import redis
@@ -20,7 +21,9 @@ from redis.exceptions import (
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.store.connections import connect, connect_async, translating
 from tasks_app.store.leases import Leases
+from tasks_app.store.queries import Queries
 from tests.support.builders import make_config
+from tests.support.server import PrivateServer
 
 
 @pytest.mark.parametrize(
@@ -97,3 +100,15 @@ async def test_async_errors_are_translated_too(redis_url: str) -> None:
     with pytest.raises(StoreUnavailable):
         await asyncio.wait_for(Leases(client, make_config()).claim("w1", (), 1), 5)
     await client.aclose()
+
+
+@pytest.mark.real_redis
+def test_a_user_who_may_not_read_the_configuration_sees_the_server_all_the_same(
+    make_server: Callable[..., PrivateServer],
+) -> None:
+    server = make_server()
+    with redis.Redis.from_url(server.url) as operator:
+        operator.execute_command("ACL", "SETUSER", "dtq", "on", ">pw", "~dtq:*", "&dtq:*", "+@all", "-config")
+    client = connect(server.url.replace("unix://", "unix://dtq:pw@"))
+    assert Queries(client, make_config()).server().snapshots is None
+    client.close()
