@@ -52,7 +52,7 @@ def submit(args: Namespace) -> Outputs:
     if args.wait is None:
         yield output.submitted(receipt)
     else:
-        yield output.result(task_at_its_end(receipt.task.id, args.wait, limited=False))
+        yield output.result(task_at_its_end(receipt.task.id, args.wait, limited=False), waited=True)
 
 
 def list_tasks(args: Namespace) -> Outputs:
@@ -76,7 +76,7 @@ def show(args: Namespace) -> Outputs:
 
 def result(args: Namespace) -> Outputs:
     """How a task ended; waits for it with ``--wait``."""
-    yield output.result(task_at_its_end(args.id, args.wait or 0, limited=False))
+    yield output.result(task_at_its_end(args.id, args.wait or 0, limited=False), waited=args.wait is not None)
 
 
 def cancel(args: Namespace) -> Outputs:

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 
 from tasks_app.api import representation
 from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Page, QueueInfo, WorkerInfo
+from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
 from tasks_app.shell.text import block, clock, facts, table
 from tasks_app.store.commands import Purged, Receipt
 
+ENDED_OTHERWISE = 3
+NOT_ENDED = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """``json`` is what the API would answer, ``text`` the same for people."""
+    """``json`` is what the API would answer, ``text`` the same for people, ``code`` what the command exits with."""
 
     json: str
     text: str
+    code: int = 0
 
 
 def submitted(receipt: Receipt) -> Output:
@@ -94,13 +99,16 @@ def task(detail: TaskDetail) -> Output:
     return Output(representation.detail_text(detail), "\n\n".join(parts))
 
 
-def result(task: Task) -> Output:
-    """How a task ended, or that it has not."""
+def result(task: Task, *, waited: bool) -> Output:
+    """How a task ended, or that it has not; to whoever waited for it the exit code says so as well."""
     if task.error_class:
         text = f"{task.status}  {task.error_class}: {task.error_message or ''}"
     else:
         text = task.result_json if task.result_json is not None else task.status
-    return Output(representation.result_text(task), text)
+    code = 0
+    if waited and task.status is not TaskStatus.SUCCEEDED:
+        code = ENDED_OTHERWISE if task.status.is_terminal else NOT_ENDED
+    return Output(representation.result_text(task), text, code)
 
 
 def queues(found: Sequence[QueueInfo]) -> Output:

@@ -96,6 +96,16 @@ def test_submit_can_wait_for_the_result(run: type[Ran], hand: Hand, api: Api) ->
     assert run("result", task_id).out == '{"n":1}\n'
 
 
+def test_who_waits_learns_from_the_exit_code_how_it_ended(run: type[Ran], hand: Hand, api: Api) -> None:
+    task_id = api.submit(idempotency_key="k")
+    assert run("result", task_id, "--wait", "0.1").code == 4
+    hand.fail(message="no luck")
+    ran = run("submit", "echo", "--key", "k", "--wait", "5")
+    assert (ran.code, ran.out) == (3, "dead_lettered  ValueError: no luck\n")
+    assert run("result", task_id, "--wait", "5", "--json").code == 3
+    assert run("result", task_id).code == run("show", task_id).code == 0  # looking is no waiting
+
+
 def test_text_is_aligned_and_tells_the_essentials(run: type[Ran], hand: Hand, api: Api) -> None:
     task_id = api.submit()
     hand.fail(message="no luck")

@@ -20,7 +20,9 @@ USAGE = 2
 
 
 class Command(BaseCommand):
-    """Exits 0 when done, 1 when refused (a line on standard error per refusal says why), 2 when asked wrongly."""
+    """Exits 0 when done, 1 when refused (a line on standard error per refusal says why), 2 when asked wrongly; with
+    ``--wait`` 3 when the task ended without success and 4 when it has not ended in that time.
+    """
 
     help = "Submit, list, show and act on tasks; look at queues, dead letters, workers and the audit."
     requires_system_checks = ()
@@ -71,13 +73,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run one action and print what it yields."""
-        refused = False
+        code = 0
         try:
             for answer in options["act"](Namespace(**options)):
                 if isinstance(answer, DtqError):
-                    refused = True
+                    code = REFUSED
                     self.stderr.write(printable(_told(answer)))
                 else:
+                    code = code or answer.code
                     self.stdout.write(answer.json if options["json"] else answer.text)
         except ValidationError as error:
             lines = [f"{name} {rule}" for name, rules in error.fields.items() for rule in rules]
@@ -92,8 +95,8 @@ class Command(BaseCommand):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 sys.exit(0)
             self._end(str(error), USAGE)
-        if refused:
-            sys.exit(REFUSED)
+        if code:
+            sys.exit(code)
 
     def _end(self, message: str, code: int) -> None:
         self.stderr.write(printable(message))
