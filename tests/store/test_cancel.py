@@ -20,10 +20,11 @@ from tests.support.until import until
 WAITING = [TaskStatus.PENDING, TaskStatus.QUEUED, TaskStatus.RETRYING]
 
 
-def test_unknown_is_not_found(stage: Stage) -> None:
+def test_unknown_is_not_found_and_the_attempt_is_in_the_audit(stage: Stage, queries: Queries) -> None:
     with pytest.raises(NotFound):
         stage.commands.cancel("0" * 32, ACTOR)
-    assert dump(stage.client) == {}
+    assert set(dump(stage.client)) == {stage.keys.audit}
+    assert [(e.action, e.task_id, e.detail) for e in queries.audit().items] == [("cancel", "0" * 32, "NOT_FOUND")]
 
 
 @pytest.mark.parametrize("status", [s for s in TaskStatus if s.is_terminal])

@@ -32,7 +32,7 @@ end
 for i = 7, #ARGV do
   local reply = cancel(ARGV[i])
   replies[#replies + 1] = reply
-  if target == '' and reply[1] ~= 'NOT_FOUND' then
+  if target == '' then
     audit(action, 'task', ARGV[i], reply[1])
   elseif reply[1] == 'OK' then
     done = done + 1
