@@ -132,6 +132,11 @@ def translating() -> Iterator[None]:
         raise StoreUnavailable(reason) from error
 
 
+def is_outage(error: BaseException) -> bool:
+    """True when ``error`` says that Redis was gone, or there and unable to serve, so that trying again may help."""
+    return isinstance(error, RedisError) and _why_unavailable(error) is not None
+
+
 def _why_unavailable(error: RedisError) -> str | None:
     """``None`` when the server is there and refuses this one command."""
     for kind, word in _REFUSED.items():

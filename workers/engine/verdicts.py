@@ -7,8 +7,6 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-import redis.exceptions
-
 from tasks_app.domain import strict_json
 from tasks_app.domain.config import Config
 from tasks_app.domain.errors import MalformedJson, StoreUnavailable
@@ -22,19 +20,14 @@ from tasks_app.handlers.errors import (
     UnserialisableResult,
 )
 from tasks_app.handlers.text import clean, clean_tail
+from tasks_app.store.connections import is_outage
 from tasks_app.store.leases import Claimed, Finish
 
 MAX_MESSAGE_CHARS = 1000
 MAX_CLASS_CHARS = 200
 MAX_TRACEBACK_BYTES = 8192
 
-_ALWAYS_RETRYABLE = (
-    RetryableError,
-    TimeoutError,
-    StoreUnavailable,
-    redis.exceptions.ConnectionError,
-    redis.exceptions.TimeoutError,
-)
+_ALWAYS_RETRYABLE = (RetryableError, TimeoutError, StoreUnavailable)
 
 
 def decode_payload(payload_json: str) -> Any:
@@ -78,7 +71,9 @@ def raised(error: BaseException, handler: Handler, *, cancelled: bool, mask: Cal
     """
     if isinstance(error, TaskCancelled) and cancelled:
         return Cancelled()
-    retryable = not isinstance(error, PermanentError) and isinstance(error, _ALWAYS_RETRYABLE + handler.retry_for)
+    retryable = not isinstance(error, PermanentError) and (
+        isinstance(error, _ALWAYS_RETRYABLE + handler.retry_for) or is_outage(error)
+    )
     return Failed(
         error_class=clean(type(error).__name__, MAX_CLASS_CHARS),
         message=_message(error, mask),
