@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import time
 
+import pytest
+
 from tasks_app.domain.status import TaskStatus
 from tests.process.fleet import LEASE_S, Fleet
 from tests.support.until import until
@@ -59,6 +61,22 @@ def test_a_second_signal_stops_at_once(fleet: Fleet) -> None:
     assert "TASKS_GIVEN_BACK" in worker.text
     fleet.worker(concurrency=2)
     until(lambda: all(fleet.ran(task_id) == 2 for task_id in ids), timeout=5, what="both run again")
+
+
+@pytest.mark.parametrize(("drain_s", "signals"), [(1, [signal.SIGTERM]), (60, [signal.SIGTERM, signal.SIGINT])])
+def test_a_coroutine_that_blocks_the_loop_does_not_keep_its_worker(
+    fleet: Fleet, drain_s: int, signals: list[signal.Signals]
+) -> None:
+    """Even a loop that does not turn holds neither the drain's deadline nor the second signal up."""
+    worker = fleet.worker(concurrency=2, DRAIN_TIMEOUT_S=str(drain_s))
+    task_id = fleet.submit("block_loop", '{"seconds": 60}', max_attempts=2)
+    until(lambda: fleet.ran(task_id) == 1, what="it runs")
+    for number in signals:
+        worker.send(number)
+    assert worker.wait(timeout=6) == 0
+    assert "STOPPED_BY_FORCE" in worker.text
+    fleet.worker(concurrency=2)
+    until(lambda: fleet.ran(task_id) == 2, timeout=LEASE_S + 4, what="it runs again")
 
 
 def test_a_fleet_hands_both_signals_on(fleet: Fleet) -> None:

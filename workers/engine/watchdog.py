@@ -39,7 +39,10 @@ class LoopClock:
 
 
 class Watchdog:
-    """Warns when a handler blocks the loop: at ``limit_s`` seconds, then each time the wait has doubled."""
+    """Warns when a handler blocks the loop: at ``limit_s`` seconds, then each time the wait has doubled.
+
+    ``on_stuck`` is called at each look meanwhile.
+    """
 
     def __init__(
         self,
@@ -49,9 +52,11 @@ class Watchdog:
         leased: dict[str, Execution],
         limit_s: float,
         clock: Callable[[], float] = time.monotonic,
+        on_stuck: Callable[[], None] | None = None,
     ) -> None:
         self._loop = loop
         self._loop_thread = loop_thread
+        self._on_stuck = on_stuck
         self._ticks = ticks
         self._leased = leased
         self._limit_s = limit_s
@@ -63,9 +68,12 @@ class Watchdog:
         stuck_s = self._clock() - self._ticks.last_tick
         if stuck_s < self._limit_s:
             self._warn_at_s = self._limit_s
-        elif stuck_s >= self._warn_at_s:
+            return
+        if stuck_s >= self._warn_at_s:
             self._warn_at_s = stuck_s * 2
             log.warning("LOOP_BLOCKED", seconds=round(stuck_s, 1), tasks=self._suspects(), at=self._where())
+        if self._on_stuck is not None:
+            self._on_stuck()
 
     def _suspects(self) -> list[str]:
         """The task whose step is running; when that is none of ours, some of those that could be."""

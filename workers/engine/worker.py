@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,6 +29,7 @@ from workers.engine.notes import NoteBook
 from workers.engine.outage import Outage
 from workers.engine.reaper import Reaper
 from workers.engine.scheduler import Scheduler
+from workers.engine.signals import StopSignals
 from workers.engine.verdicts import Judge
 from workers.engine.watchdog import LoopClock, Watchdog
 
@@ -101,8 +101,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         self._build(loop)
         if handle_signals:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self.stop)
+            self._signals.install()
         self._ticks.start()
         self._keeper.start()
         log.info(
@@ -174,6 +173,7 @@ class Worker:
             None if self._schedule is None else Scheduler(self._schedule, worker_id, self._stop, self._rng)
         )
         self._loop = loop
+        self._signals = StopSignals(loop, self.stop, self._config.drain_timeout_s)
         self._ticks = LoopClock(loop)
         self._keeper = LeaseKeeper(
             self._presence,
@@ -189,6 +189,7 @@ class Worker:
                 self._ticks,
                 self._leased,
                 limit_s=max(1.0, self._config.visibility_timeout_s / 6),
+                on_stuck=self._signals.enforce,
             ),
             outage=self._outage,
             rng=self._rng,
