@@ -69,8 +69,8 @@ def _queues(text: str | None) -> tuple[str, ...]:
 
 
 def _arguments(options: dict[str, Any]) -> list[str]:
-    """The command line of one process of the fleet."""
-    arguments = ["runworker"]
+    """The command line of one process of the fleet; what is to be said about the server has been said here."""
+    arguments = ["runworker", "--skip-checks"]
     if options["queues"] is not None:
         arguments += ["--queues", options["queues"]]
     if options["concurrency"] is not None:

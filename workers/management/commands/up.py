@@ -139,7 +139,7 @@ def _first_request(place: str) -> list[str]:
 
 
 def _worker(settings: Config, concurrency: int | None) -> Child:
-    command = [sys.executable, str(PROJECT_DIR / "manage.py"), "runworker"]
+    command = [sys.executable, str(PROJECT_DIR / "manage.py"), "runworker", "--skip-checks"]
     if concurrency is not None:
         command += ["--concurrency", str(concurrency)]
     return Child("worker", command, settings.drain_timeout_s + STOP_MARGIN_S)
