@@ -16,13 +16,13 @@ from tasks_app.store.totals import Fold
 
 _STEP = 500
 _CLAIM_MS = 60_000
-_MEMBERS = 5
+_MEMBERS = 2
 """Retention members a step; each holds up to a hundred ids."""
 _NAMES_EVERY_S = 60.0
 _REPAIRED = 20
 """Queues that one call repairs at most; it does fewer when they hold much."""
 _REPAIRS = 5
-"""Such calls a sweep, which comes every eight seconds or so."""
+"""Such calls a sweep that finds nothing else to do; one otherwise, as the next sweep follows at once."""
 _SAMPLE_EVERY_S = 10.0
 _SAMPLE_STEP = 100
 """Queues sampled per call."""
@@ -86,8 +86,9 @@ class Schedule:
             if cancelled < _STEP:
                 self._names_at = time.monotonic()
         await self.sample(token)
-        await self._repair(token)
-        return swept > 0 or extended >= _STEP
+        more = swept > 0 or extended >= _STEP
+        await self._repair(token, 1 if more else _REPAIRS)
+        return more
 
     async def sample(self, token: str) -> None:
         """Every ten seconds: note each queue's depth and oldest wait, and sum up what minutes have ended.
@@ -106,7 +107,7 @@ class Schedule:
             pass
         await self._fold.run_once(token)
 
-    async def _repair(self, token: str) -> None:
+    async def _repair(self, token: str, calls: int) -> None:
         if not self._queues:
             with translating():
                 names = await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.queues))
@@ -114,7 +115,7 @@ class Schedule:
             self._resume_from = ""
             if not self._queues:
                 return
-        for _ in range(_REPAIRS):
+        for _ in range(calls):
             reply = await self._scripts.run("sweep_queues", token, self._resume_from, *self._queues[:_REPAIRED])
             if reply == b"NOT_LEADER":
                 return

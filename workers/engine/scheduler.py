@@ -16,7 +16,7 @@ from workers.engine.loops import pause
 
 log = structlog.get_logger(__name__)
 
-BATCH = 500
+BATCH = 250
 PASS_EVERY_S = 1.0
 SHORTEST_NAP_S = 0.01
 LEAD_EVERY_S = 3.5

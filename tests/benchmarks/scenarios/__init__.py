@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.benchmarks.figures import Figures
-from tests.benchmarks.scenarios import draining, memory, pages, scheduling, serving, submitting, waiting, watching
+from tests.benchmarks.scenarios import (
+    bounding,
+    draining,
+    memory,
+    pages,
+    scheduling,
+    serving,
+    submitting,
+    waiting,
+    watching,
+)
 from tests.benchmarks.stage import Stage
 
 SCENARIOS: dict[str, Callable[[Stage], Figures]] = {
@@ -21,6 +31,7 @@ SCENARIOS: dict[str, Callable[[Stage], Figures]] = {
     "idle_latency": waiting.latency,
     "idle_cost": waiting.cost,
     "due_at_once": scheduling.due_at_once,
+    "bounded": bounding.bounded,
     "http_single": serving.single,
     "http_single_while_draining": serving.single_while_draining,
     "http_bulk": serving.bulk,
