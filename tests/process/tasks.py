@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import signal
 import threading
 import time
 from typing import Any
@@ -129,6 +130,17 @@ async def raise_it(payload: dict[str, Any], ctx: TaskContext) -> None:
     raise {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt, "CancelledError": asyncio.CancelledError}[
         payload["what"]
     ]()
+
+
+@task("end_process")
+def end_process(payload: dict[str, Any], ctx: TaskContext) -> None:
+    """Take the process down, or try to: ``how`` is exit, kill or memory."""
+    note("start", ctx)
+    if payload["how"] == "exit":
+        os._exit(1)
+    if payload["how"] == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    bytearray(1 << 60)
 
 
 @task("database")

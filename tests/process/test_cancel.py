@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Callable
 
 import pytest
 
 from tasks_app.domain.errors import CancelRequested
 from tasks_app.domain.status import TaskStatus
 from tests.process.fleet import ACTOR, Fleet
+from tests.support.server import PrivateServer
 from tests.support.until import until
 
 
@@ -88,3 +91,29 @@ def test_timeouts_end_attempts_and_are_retried(fleet: Fleet) -> None:
     until(lambda: fleet.queries.workers()[0].occupied == 0, what="both have returned")
     assert fleet.ran(in_thread, "end") == 2
     assert fleet.status(in_thread) is TaskStatus.DEAD_LETTERED  # late results change nothing
+
+
+def test_what_was_cancelled_while_no_worker_was_there_never_runs(
+    aof_server: PrivateServer, fleet_on: Callable[[PrivateServer], Fleet]
+) -> None:
+    """The record says so, no worker's memory: neither a restart of the server nor a new worker forgets it."""
+    fleet = fleet_on(aof_server)
+    worker = fleet.worker(RETRY_BASE_DELAY="3", RETRY_MAX_DELAY="3", RETRY_JITTER="0")
+    retrying = fleet.submit_many(50, "fail", '{"retryable": true}')
+    fleet.wait_for(retrying, TaskStatus.RETRYING)
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    ids = retrying + fleet.submit_many(100, "ledger") + fleet.submit_many(100, "ledger", delay_ms=1000)
+    fleet.commands.cancel_many(ids[:100], ACTOR)
+    for task_id in ids[100:]:
+        fleet.commands.cancel(task_id, ACTOR)
+    assert fleet.all_in(ids, TaskStatus.CANCELLED)
+    aof_server.stop()
+    aof_server.start()
+    fleet.worker()
+    fleet.wait_for([fleet.submit("ledger", delay_ms=3500)], TaskStatus.SUCCEEDED)
+    assert fleet.all_in(ids, TaskStatus.CANCELLED)
+    assert not any(fleet.ran(task_id) for task_id in ids)
+    assert {fleet.task(task_id).attempt for task_id in ids} == {1}
+    assert all(fleet.client.pttl(f"dtq:task:{task_id}") > 0 for task_id in ids)
+    assert fleet.client.exists("dtq:cancelled") == 0 or fleet.client.pttl("dtq:cancelled") > 0

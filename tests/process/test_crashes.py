@@ -6,6 +6,7 @@ import os
 import signal
 
 import psutil
+import pytest
 
 from tasks_app.domain.status import TaskStatus
 from tests.process.fleet import LEASE_S, Fleet
@@ -27,6 +28,22 @@ def test_tasks_of_a_killed_worker_run_on_another(fleet: Fleet) -> None:
         assert (task.status, task.attempt, task.worker_id) == (TaskStatus.RUNNING, 2, successor)
         assert fleet.queries.detail(task_id).attempts[0].outcome == "lost"
     until(lambda: {w.pid for w in fleet.queries.workers() if w.state != "gone"} == {second.pid}, what="one worker left")
+
+
+def test_a_killed_worker_costs_its_tasks_one_attempt_and_the_others_none(fleet: Fleet) -> None:
+    first, second = fleet.worker(concurrency=5), fleet.worker(concurrency=5)
+    ids = fleet.submit_many(20, "ledger", '{"seconds": 1.5}', max_attempts=3)
+    until(lambda: fleet.queries.counts()[TaskStatus.RUNNING] == 10, what="both are full")
+    first.send(signal.SIGSTOP)  # so that what it holds does not change any more
+    victim = fleet.worker_id(first)
+    held = {i for i in ids if (task := fleet.task(i)).status is TaskStatus.RUNNING and task.worker_id == victim}
+    assert 1 <= len(held) <= 5
+    first.kill()
+    fleet.wait_for(ids, TaskStatus.SUCCEEDED, timeout=30)
+    for task_id in ids:
+        assert fleet.task(task_id).attempt == fleet.ran(task_id) == (2 if task_id in held else 1)
+    assert fleet.queries.counts()[TaskStatus.RUNNING] == 0
+    until(lambda: {worker.pid for worker in fleet.queries.workers()} == {second.pid}, timeout=70, what="it has left")
 
 
 def test_a_worker_killed_at_once_loses_nothing_even_with_no_other_alive(fleet: Fleet) -> None:
@@ -51,6 +68,22 @@ def test_a_task_that_kills_its_worker_is_buried_and_the_others_finish(fleet: Fle
     assert parent.text.count("WORKER_STARTED") == 2 + 3  # no fourth crash
     parent.send(signal.SIGTERM)
     assert parent.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "error_class", "attempts"),
+    [("exit", "WorkerLost", 2), ("kill", "WorkerLost", 2), ("memory", "MemoryError", 1)],
+)
+def test_only_the_task_that_ends_its_process_fails(fleet: Fleet, how: str, error_class: str, attempts: int) -> None:
+    parent = fleet.start("runworker", "--concurrency", "2", "--processes", "2")
+    culprit = fleet.submit("end_process", f'{{"how": "{how}"}}', max_attempts=2, priority=9)
+    good = fleet.submit_many(50, "ledger_sync", max_attempts=5)
+    fleet.wait_for([culprit], TaskStatus.DEAD_LETTERED, timeout=40)
+    fleet.wait_for(good, TaskStatus.SUCCEEDED, timeout=20)
+    task = fleet.task(culprit)
+    assert (task.error_class, task.attempt, fleet.ran(culprit)) == (error_class, attempts, attempts)
+    assert parent.alive
+    until(lambda: len(psutil.Process(parent.pid).children()) == 2, timeout=20, what="both processes are there again")
 
 
 def test_processes_end_with_their_parent(fleet: Fleet) -> None:

@@ -52,8 +52,9 @@ def test_work_that_outlives_the_lease_or_waits_runs_once(fleet: Fleet) -> None:
     for _ in range(3):
         fleet.worker(concurrency=1)
     long = fleet.submit("ledger", f'{{"seconds": {2.5 * LEASE_S}}}')
+    until(lambda: fleet.ran(long) == 1, what="it runs")
     short = fleet.submit_many(12, "ledger", f'{{"seconds": {LEASE_S / 4}}}')
     fleet.wait_for([long, *short], TaskStatus.SUCCEEDED, timeout=40)
     for task_id in [long, *short]:
         assert fleet.ran(task_id) == 1
-        assert fleet.task(task_id).attempt == 1
+        assert [attempt.number for attempt in fleet.queries.detail(task_id).attempts] == [1]
