@@ -73,7 +73,7 @@ def test_a_coroutine_that_blocks_the_loop_does_not_keep_its_worker(
     until(lambda: fleet.ran(task_id) == 1, what="it runs")
     for number in signals:
         worker.send(number)
-    assert worker.wait(timeout=6) == 0
+    assert worker.wait(timeout=20) == 0
     assert "STOPPED_BY_FORCE" in worker.text
     fleet.worker(concurrency=2)
     until(lambda: fleet.ran(task_id) == 2, timeout=LEASE_S + 4, what="it runs again")

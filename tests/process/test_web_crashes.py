@@ -65,6 +65,7 @@ class Submitters:
             else:
                 assert answer.status == 503, text
                 self.refused += 1
+        connection.close()
 
 
 @pytest.fixture
