@@ -29,7 +29,7 @@ from redis.retry import Retry
 from tasks_app.domain.address import Address, parse_address
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.store import following
-from tasks_app.store.routes import ClusterRoute, Route, SentinelRoute
+from tasks_app.store.routes import ClusterRoute, MasterUnknown, Route, SentinelRoute
 
 _GONE = (ConnectionError, TimeoutError, ClusterDownError)
 _REFUSED = {
@@ -144,6 +144,8 @@ def _why_unavailable(error: RedisError) -> str | None:
             return _REFUSED_WORDS[word]
     if isinstance(error, following.HandshakeRefused):
         return f"Redis refuses the connection: {error}"
+    if isinstance(error, MasterUnknown):
+        return f"Redis cannot be found: {error}"
     if isinstance(error.__context__, ssl.SSLError):
         return f"No TLS connection to Redis: {error.__context__.reason or type(error.__context__).__name__}"
     if isinstance(error, _GONE):

@@ -26,6 +26,10 @@ _TIMEOUTS = ("socket_timeout", "socket_connect_timeout")
 _DOWN = frozenset({"s_down", "o_down", "disconnected"})
 
 
+class MasterUnknown(ConnectionError):
+    """Nobody who could be asked knows a master at the moment; the message says who was asked."""
+
+
 class Route:
     """One server at a fixed place.
 
@@ -45,7 +49,7 @@ class Route:
         """Where to connect to; ``None``: where the address says.
 
         Raises:
-            ConnectionError: nobody knows at the moment.
+            MasterUnknown: try again soon.
         """
         return None
 
@@ -81,7 +85,7 @@ class _Asking(Route):
                     found = self._refused(error, (host, port))
             if found is not None:
                 return found
-        raise ConnectionError(self.nobody)
+        raise MasterUnknown(self.nobody)
 
     async def locate_async(self) -> Node | None:
         for host, port in self._turns():
@@ -94,7 +98,7 @@ class _Asking(Route):
                     found = self._refused(error, (host, port))
             if found is not None:
                 return found
-        raise ConnectionError(self.nobody)
+        raise MasterUnknown(self.nobody)
 
     def _turns(self) -> Iterator[Node]:
         for _ in range(len(self._nodes)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ class Trial:
         self._fleet = fleet
         self._client = connect(fleet.url, key_prefix=fleet.config.key_prefix, timeout_s=1.0)
         self._commands = Commands(self._client, fleet.config)
+        self._began = time.monotonic()
         self._over = threading.Event()
         self._going = threading.Event()
         self._producer = threading.Thread(target=self._produce, name="producer", daemon=True)
@@ -60,11 +62,12 @@ class Trial:
         return sum(what == "end" for what, *_ in self.ledger())
 
     def ledger(self) -> Iterator[tuple[str, str, int, float]]:
-        """What really ran: (start or end, id, attempt, moment)."""
+        """What really ran since this trial began: (start or end, id, attempt, moment)."""
         if self._fleet.ledger.exists():
             for line in self._fleet.ledger.read_text().splitlines():
                 what, task_id, attempt, moment = line.split()
-                yield what, task_id, int(attempt), float(moment)
+                if float(moment) >= self._began:
+                    yield what, task_id, int(attempt), float(moment)
 
     def flows_again(self, *, since: float, within: float) -> float:
         """Wait until a task that came in after ``since`` has run; seconds from then to its end."""
@@ -76,6 +79,7 @@ class Trial:
 
         took = until(moment, timeout=within + 5, what="a fresh task's end") - since
         assert took <= within, f"work flowed again after {took:.1f} s"
+        until(lambda: len(self.accepted) >= known + 10, what="more tasks after the fault")
         print(f"work flowed again {took:.2f} s after the fault had ended; {self.refused} submits were refused")
         return took
 

@@ -55,6 +55,11 @@ async def test_a_server_that_is_no_sentinel_knows_no_master(node: Node) -> None:
         route.locate()
     with pytest.raises(ConnectionError, match="no sentinel knows"):
         await route.locate_async()
+    client = connect(f"redis+sentinel://127.0.0.1:1,{node.address}/main")
+    told = "Redis cannot be found: no sentinel knows a master that is up"
+    with pytest.raises(StoreUnavailable, match=told), translating():
+        client.ping()
+    client.close()
 
 
 async def test_a_server_that_is_no_cluster_owns_every_slot(node: Node) -> None:
