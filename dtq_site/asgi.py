@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from dtq_site.bridge import AsgiApp, WsgiBridge
+from dtq_site.bridge import WsgiBridge
 from dtq_site.front import Front
-from dtq_site.streams import api_events, console_events, end_with_the_process
+from dtq_site.streams import ASYNC_APPS, end_with_the_process
 from dtq_site.wsgi import application as django_application
-
-# Path below the site's root -> application. These answer on the event loop and must not block it.
-ASYNC_APPS: dict[str, AsgiApp] = {"/events": console_events, "/api/v1/events": api_events}
-
 
 application = Front(
     ASYNC_APPS,

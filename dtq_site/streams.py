@@ -9,6 +9,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from dtq_site.bridge import AsgiApp
 from tasks_app.api.listening import may_follow
 from tasks_app.conf import config, redis_url
 from tasks_app.console.listening import may_listen
@@ -39,5 +40,8 @@ def _ending(loop: asyncio.AbstractEventLoop, before: Any, number: int, frame: Fr
     before(number, frame)
 
 
-console_events = EventStream(hub, may_listen)
-api_events = EventStream(hub, may_follow, with_events=True)
+# Path below the site's root -> application. These answer on the event loop and must not block it.
+ASYNC_APPS: dict[str, AsgiApp] = {
+    "/events": EventStream(hub, may_listen),
+    "/api/v1/events": EventStream(hub, may_follow, with_events=True),
+}

@@ -8,10 +8,16 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from tasks_app.api.health import health, ready
 from tasks_app.api.metrics import metrics
 
+READ = ["get", "head"]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("tasks_app.api.urls")),
-    path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
-    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
+    path("api/schema/", SpectacularAPIView.as_view(http_method_names=READ), name="api-schema"),
+    path(
+        "api/docs/",
+        SpectacularSwaggerSplitView.as_view(url_name="api-schema", http_method_names=READ),
+        name="api-docs",
+    ),
     path("health", health, name="health"),
     path("ready", ready, name="ready"),
     path("metrics", metrics, name="metrics"),

@@ -63,10 +63,10 @@ class EventStream:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One connection, until its listener leaves or its life is over."""
         verdict = await self._authorize(scope, False)
+        if verdict.status != 401 and scope["method"] != "GET":
+            return await _refuse(send, 405, "Only GET")
         if verdict.status != 200:
             return await _refuse(send, verdict.status, "Not allowed", verdict.retry_after_s)
-        if scope["method"] != "GET":
-            return await _refuse(send, 405, "Only GET")
         box = self._hub.open()
         if box is None:
             return await _refuse(send, 503, "Too many event streams", 10)
