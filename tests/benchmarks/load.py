@@ -41,10 +41,13 @@ class _Connection:
     received: bytes = b""
 
 
-def post(port: int, path: str, body: bytes, *, connections: int, seconds: float, most: int = 1_000_000) -> Answers:
+def post(
+    port: int, path: str, body: bytes, *, connections: int, seconds: float, most: int = 1_000_000, key: str = ""
+) -> Answers:
     """Send that POST again and again on ``connections`` connections, for ``seconds`` or ``most`` requests."""
+    held = f"X-API-Key: {key}\r\n" if key else ""
     request = (
-        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{held}"
         f"Content-Length: {len(body)}\r\n\r\n"
     ).encode() + body
     answers, sent = Answers(), 0

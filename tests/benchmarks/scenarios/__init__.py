@@ -33,6 +33,8 @@ SCENARIOS: dict[str, Callable[[Stage], Figures]] = {
     "due_at_once": scheduling.due_at_once,
     "bounded": bounding.bounded,
     "http_single": serving.single,
+    "http_single_with_the_key": serving.single_with_the_key,
+    "http_single_with_a_named_key": serving.single_with_a_named_key,
     "http_single_while_draining": serving.single_while_draining,
     "http_bulk": serving.bulk,
     "http_past_saturation": serving.past_saturation,

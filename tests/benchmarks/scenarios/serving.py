@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import json
 
+from tasks_app.domain.api_key import parse_grant
+from tasks_app.domain.snapshot import Actor
+from tasks_app.store.api_keys import ApiKeys
 from tests.benchmarks.figures import Figures
 from tests.benchmarks.load import Answers, post
 from tests.benchmarks.stage import Stage
@@ -23,6 +26,20 @@ def single(stage: Stage) -> Figures:
     """``POST /api/v1/tasks`` on 32 connections for five seconds: accepted tasks a second, and how long each took."""
     with stage.web(2) as port:
         return _accepted(_singles(port))
+
+
+def single_with_the_key(stage: Stage) -> Figures:
+    """The same with ``DTQ_API_KEY``, which is compared in the process."""
+    with stage.web(2, DTQ_API_KEY="almighty") as port:
+        return _accepted(_singles(port, "almighty"))
+
+
+def single_with_a_named_key(stage: Stage) -> Figures:
+    """The same with a named key for one queue and with a rate: one more call of Redis a request, which writes."""
+    grant = parse_grant("bench", ["submit"], ["default"], "100000")
+    secret = ApiKeys(stage.client, stage.config).grant(grant, Actor("bench"))
+    with stage.web(2, DTQ_API_KEY="almighty") as port:
+        return _accepted(_singles(port, secret))
 
 
 def single_while_draining(stage: Stage) -> Figures:
@@ -59,9 +76,9 @@ def past_saturation(stage: Stage) -> Figures:
     }
 
 
-def _singles(port: int) -> Answers:
-    post(port, "/api/v1/tasks", ONE, connections=CONNECTIONS, seconds=WARM_UP_S)
-    return post(port, "/api/v1/tasks", ONE, connections=CONNECTIONS, seconds=SECONDS)
+def _singles(port: int, key: str = "") -> Answers:
+    post(port, "/api/v1/tasks", ONE, connections=CONNECTIONS, seconds=WARM_UP_S, key=key)
+    return post(port, "/api/v1/tasks", ONE, connections=CONNECTIONS, seconds=SECONDS, key=key)
 
 
 def _accepted(answers: Answers) -> Figures:
