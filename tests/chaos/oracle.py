@@ -131,10 +131,10 @@ class Oracle:
         return grant
 
     def _cause(self, grant: Grant, now: int) -> str:
-        """Why its worker lost it: the one who keeps a lease and is not disturbed loses none."""
+        """Why its worker lost it: one whom nothing has befallen since its last renewal loses no lease."""
         if grant.given_back:
             return "given back"
-        blows = [blow.kind for blow in self._disturbances(grant.worker) if blow.at_ms >= grant.since]
+        blows = [blow.kind for blow in self._disturbances(grant.worker) if blow.at_ms >= grant.alive_at]
         if blows:
             return blows[-1]
         if now >= grant.latest:
