@@ -1,4 +1,4 @@
-"""The simulator can fail: each planted bug is found within a hundred schedules."""
+"""The simulator can fail: each planted bug is found, most of them in the first few schedules."""
 
 from __future__ import annotations
 
