@@ -86,7 +86,7 @@ def test_a_password_that_changes_stops_work_until_it_is_known_again(fortress: Fo
         assert refusal(fortress.url) == "Redis wants another user name or password"
         over = lasting(1)
         fortress.node.ask("ACL", "SETUSER", "dtq", f">{PASSWORD}")
-        trial.flows_again(since=over, within=4)
+        trial.flows_again(since=over, within=5)
         trial.reckon()
         assert trial.refused
 
@@ -98,7 +98,7 @@ def test_a_right_that_is_taken_away_stops_work_until_it_is_back(fortress: Fortre
             trial.submit()
         over = lasting(1)
         fortress.node.ask("ACL", "SETUSER", "dtq", "+@scripting")
-        trial.flows_again(since=over, within=4)
+        trial.flows_again(since=over, within=5)
         trial.reckon()
         assert trial.refused
 
@@ -113,6 +113,6 @@ def test_a_certificate_that_nobody_vouches_for_stops_work_until_it_is_replaced(
         assert refusal(fortress.url) == "No TLS connection to Redis: CERTIFICATE_VERIFY_FAILED"
         over = lasting(1)
         fortress.present(fortress.certificate)
-        trial.flows_again(since=over, within=4)
+        trial.flows_again(since=over, within=5)
         trial.reckon()
         assert trial.refused
