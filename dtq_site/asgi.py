@@ -19,4 +19,5 @@ application = Front(
     WsgiBridge(django_application, threads=settings.SITE.threads, max_body_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
     settings.FORCE_SCRIPT_NAME or "",
     on_startup=end_with_the_process,
+    allowed_hosts=settings.ALLOWED_HOSTS,
 )

@@ -48,12 +48,13 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "tasks_app.api.middleware.RequestIdMiddleware",
-    "dtq_site.content_security.ContentSecurityPolicyMiddleware",
+    "dtq_site.request_id.RequestIdMiddleware",
+    "dtq_site.content_security.PageLimitsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "dtq_site.foreign_pages.ForeignPagesMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -126,9 +127,14 @@ STORAGES = {
 # Before anything has been collected (the tests, `manage.py check`) files are served from where they stand.
 WHITENOISE_USE_FINDERS = True
 
-if SITE.behind_https:
-    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE.behind_https
+# Whether a request came over TLS the web server says: it hears of it from the proxies that the settings trust.
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE.behind_https
+SECURE_REDIRECT_EXEMPT = [r"^health$", r"^ready$", r"^metrics$"]  # asked for from inside, past the proxy
+SECURE_HSTS_SECONDS = SITE.hsts_seconds if SITE.behind_https else 0
+# Other names of the domain, and its place in browsers' own lists, are for its owner to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"  # a link to the console from elsewhere finds its user
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 # Two deployments on one host name would overwrite each other's login otherwise.
 SESSION_COOKIE_NAME = "dtq_session"
 CSRF_COOKIE_NAME = "dtq_csrf"
@@ -167,6 +173,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "tasks_app.api.links.add_links",
+        "tasks_app.api.links.close_requests",
         "tasks_app.api.openapi.tell_scopes",
     ],
     "SORT_OPERATIONS": False,

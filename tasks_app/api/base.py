@@ -51,13 +51,13 @@ class ApiView(APIView):
         self.format_kwarg = None
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
         self.perform_authentication(request)
-        # A method that does not exist here is no question of rights; it is refused as such further on.
         method = request.method or ""
-        if method in self.needs and hasattr(self, method.lower()):
+        # A method that does not exist here is no question of rights or parameters; it is refused as such further on.
+        if method in self.allowed_methods:
             client_of(request).require(self.needs[method], everywhere=self.spans_queues)
-        if request.method not in self.reads_query and request.META.get("QUERY_STRING"):
-            with QueryReader(request.GET):
-                pass
+            if method not in self.reads_query and request.META.get("QUERY_STRING"):
+                with QueryReader(request.GET):
+                    pass
         require_length(request)
 
     def get_exception_handler(self) -> Callable[..., Any]:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tasks_app.api import examples, serializers
 from tasks_app.api import serializers_operations as operations
 from tasks_app.api.openapi import Operation, answer, either, operation, page_of, query
 from tasks_app.api.query import MAX_LIMIT
+from tasks_app.domain.submission import KEY_PATTERN, QUEUE_PATTERN, TYPE_PATTERN
+
+
+def _matching(pattern: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": f"^{pattern}$"}
+
 
 _PAGE = (
     query("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "Items per page."),
-    query("cursor", {"type": "string"}, "`next` of the page before."),
+    query("cursor", {"type": "string", "minLength": 1}, "`next` of the page before."),
 )
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 255}
 _MOMENT = {"type": "string", "format": "date-time"}
 _ONE_TASK = ("NOT_FOUND", "UNREADABLE_RECORD")
 
@@ -21,10 +30,10 @@ TASKS_LIST = operation(
     "Everything given must match. A record that cannot be read is listed as `{id, unreadable}`.",
     parameters=(
         query("status", {"type": "string", "enum": serializers.STATUSES}, ""),
-        query("queue", {"type": "string"}, ""),
-        query("task_type", {"type": "string"}, ""),
-        query("worker_id", {"type": "string"}, "The worker that runs it or ran it last."),
-        query("q", {"type": "string"}, "An id, the start of an id, or an idempotency key."),
+        query("queue", _matching(QUEUE_PATTERN.pattern), ""),
+        query("task_type", _matching(TYPE_PATTERN.pattern), ""),
+        query("worker_id", _TEXT, "The worker that runs it or ran it last."),
+        query("q", _TEXT, "An id, the start of an id, or an idempotency key."),
         query("created_after", _MOMENT, "ISO 8601 with an offset; write + as %2B."),
         query("created_before", _MOMENT, "ISO 8601 with an offset; write + as %2B."),
         *_PAGE,
@@ -47,7 +56,12 @@ TASKS_SUBMIT = operation(
     "repeated submission finds the first task: while that one is alive 409, once it has ended 200 with the stored "
     "task, and 422 when the two are not the same. The key is kept for `DTQ_IDEM_TTL_S`.",
     parameters=(
-        query("Idempotency-Key", {"type": "string", "maxLength": 255}, "Wins over the body's.", where="header"),
+        query(
+            "Idempotency-Key",
+            {"type": "string", "pattern": f"^{KEY_PATTERN.pattern}$"},
+            "Wins over the body's.",
+            where="header",
+        ),
     ),
     request=(serializers.SubmissionSerializer, examples.SUBMISSION),
     answers={
@@ -143,7 +157,10 @@ DLQ_LIST = operation(
     "dead letters",
     "List dead letters, newest first",
     "",
-    parameters=(query("fingerprint", {"type": "string"}, "Only those that failed alike."), *_PAGE),
+    parameters=(
+        query("fingerprint", _matching("[A-Za-z0-9_.:-]{1,128}"), "Only those that failed alike."),
+        *_PAGE,
+    ),
     answers={
         200: answer(page_of(operations.DeadLetterSerializer), "A page.", examples.listed(examples.DEAD_LETTER)),
     },
@@ -248,7 +265,10 @@ AUDIT_LIST = operation(
     "audit",
     "List what was done, newest first",
     "",
-    parameters=(query("task_id", {"type": "string"}, "Only what was done to this task."), *_PAGE),
+    parameters=(
+        query("task_id", _matching("[0-9a-f]{32}"), "Only what was done to this task."),
+        *_PAGE,
+    ),
     answers={200: answer(page_of(operations.AuditSerializer), "A page.", examples.listed(examples.AUDIT))},
     refusals=("INVALID_CURSOR",),
 )

@@ -168,6 +168,6 @@ def plain_response(request: HttpRequest, status: int) -> HttpResponse:
 
 
 def request_id_of(request: Any) -> str:
-    """The id that :class:`~tasks_app.api.middleware.RequestIdMiddleware` gave the request."""
+    """The id that :class:`~dtq_site.request_id.RequestIdMiddleware` gave the request."""
     found: str = getattr(request, "request_id", "")
     return found

@@ -13,7 +13,7 @@ from rest_framework import serializers
 
 from tasks_app.api.errors import HTTP_STATUS
 from tasks_app.domain.status import TaskStatus
-from tasks_app.domain.submission import MAX_DELAY_S, MAX_TIMEOUT_MS, QUEUE_PATTERN, TYPE_PATTERN
+from tasks_app.domain.submission import KEY_PATTERN, MAX_DELAY_S, MAX_TIMEOUT_MS, QUEUE_PATTERN, TYPE_PATTERN
 from tasks_app.store.commands import MAX_BULK
 
 Shape = serializers.Serializer[Any]
@@ -152,19 +152,26 @@ class SubmissionSerializer(Shape):
     """A task to run. What is left out comes from the handler's declaration, else from the settings."""
 
     task_type = serializers.RegexField(f"^{TYPE_PATTERN.pattern}$")
-    payload = JsonObject(required=False)
-    queue = serializers.RegexField(f"^{QUEUE_PATTERN.pattern}$", required=False)
-    priority = serializers.IntegerField(required=False, min_value=0, max_value=9)
-    max_attempts = serializers.IntegerField(required=False, min_value=1)
-    timeout_ms = serializers.IntegerField(required=False, min_value=1, max_value=MAX_TIMEOUT_MS)
+    payload = JsonObject(required=False, allow_null=True)
+    queue = serializers.RegexField(f"^{QUEUE_PATTERN.pattern}$", required=False, allow_null=True)
+    priority = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=9)
+    max_attempts = serializers.IntegerField(required=False, allow_null=True, min_value=1)
+    timeout_ms = serializers.IntegerField(required=False, allow_null=True, min_value=1, max_value=MAX_TIMEOUT_MS)
     delay_seconds = serializers.FloatField(
-        required=False, min_value=0, max_value=MAX_DELAY_S, help_text="Not together with `run_at`."
+        required=False, allow_null=True, min_value=0, max_value=MAX_DELAY_S, help_text="Not together with `run_at`."
     )
-    run_at = serializers.DateTimeField(required=False, help_text="With an offset; a past moment means now.")
-    idempotency_key = serializers.CharField(
-        required=False, max_length=255, help_text="Printable ASCII. The header `Idempotency-Key` wins."
+    run_at = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="With an offset; a past moment means now."
     )
-    metadata = JsonObject(required=False, help_text="Up to 4 KB of JSON. `ttl_seconds`: do not start later than that.")
+    idempotency_key = serializers.RegexField(
+        f"^{KEY_PATTERN.pattern}$",
+        required=False,
+        allow_null=True,
+        help_text="Printable ASCII. The header `Idempotency-Key` wins.",
+    )
+    metadata = JsonObject(
+        required=False, allow_null=True, help_text="Up to 4 KB of JSON. `ttl_seconds`: do not start later than that."
+    )
 
 
 class BulkSubmissionSerializer(Shape):

@@ -35,8 +35,8 @@ class QueueSerializer(Shape):
 class PauseSerializer(Shape):
     """Why and until when to pause."""
 
-    reason = serializers.CharField(required=False, max_length=200)
-    until = serializers.DateTimeField(required=False, help_text="With an offset.")
+    reason = serializers.CharField(required=False, allow_null=True, allow_blank=True, max_length=200)
+    until = serializers.DateTimeField(required=False, allow_null=True, help_text="With an offset.")
 
 
 class PurgedSerializer(Shape):

@@ -33,9 +33,15 @@ class Site:
         self._process: subprocess.Popen[bytes] | None = None
         self.manage("migrate", "--verbosity", "0")
 
-    def start(self) -> None:
+    @property
+    def pid(self) -> int:
+        """The process that watches over those that serve."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, processes: int = 1) -> None:
         """Start serving and return when it does."""
-        self._process = self.spawn("runweb", "--port", str(self.port))
+        self._process = self.spawn("runweb", "--port", str(self.port), "--processes", str(processes))
         until(self._answers, timeout=30, what=f"the site on {self.origin}")
 
     def stop(self) -> None:

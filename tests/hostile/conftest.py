@@ -27,12 +27,12 @@ def make_site(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
     made: list[Site] = []
 
-    def make(**settings: str) -> Site:
+    def make(*, processes: int = 1, **settings: str) -> Site:
         if not isinstance(backend, RealBackend):
             pytest.skip("needs a real server")
         site = Site(backend.url, tmp_path_factory.mktemp("site"), **settings)
         made.append(site)
-        site.start()
+        site.start(processes)
         return site
 
     yield make

@@ -10,7 +10,7 @@ from django.contrib.staticfiles.finders import get_finder
 from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
 
-from dtq_site.content_security import ContentSecurityPolicyMiddleware
+from dtq_site.content_security import PageLimitsMiddleware
 from dtq_site.secret_key import secret_key
 from dtq_site.site import Site, site_from_env
 from dtq_site.static_storage import HashedStaticFiles
@@ -58,6 +58,9 @@ def test_the_sites_variables() -> None:
         ("THREAD", "1"),
         ("DEBUG", "perhaps"),
         ("SCRIPT_NAME", "q"),
+        ("TRUSTED_PROXIES", "10.0.0.1,proxy.example"),
+        ("HSTS_SECONDS", "-1"),
+        ("CSRF_TRUSTED_ORIGINS", "dtq.example"),
         ("ALLOWED_HOSTS", "a.example,https://dtq.example"),
     ],
 )
@@ -68,12 +71,14 @@ def test_a_variable_of_the_site_that_cannot_work_is_named(name: str, value: str)
 
 
 def test_every_answer_says_what_a_page_may_load() -> None:
-    answer = ContentSecurityPolicyMiddleware(lambda request: HttpResponse())(HttpRequest())
+    answer = PageLimitsMiddleware(lambda request: HttpResponse())(HttpRequest())
     policy = answer.headers["Content-Security-Policy"]
-    assert "default-src 'self'" in policy
+    assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+    assert "camera=()" in answer.headers["Permissions-Policy"]
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
     own = HttpResponse(headers={"Content-Security-Policy": "sandbox"})
-    answer = ContentSecurityPolicyMiddleware(lambda request: own)(HttpRequest())
+    answer = PageLimitsMiddleware(lambda request: own)(HttpRequest())
     assert answer.headers["Content-Security-Policy"] == "sandbox"
 
 

@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 import uvicorn
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from tasks_app.checks import SETTINGS_TAG
@@ -48,16 +49,18 @@ class Command(BaseCommand):
 
 
 def _serve(listener: socket.socket) -> None:
-    settings = uvicorn.Config(
+    server = uvicorn.Config(
         "dtq_site.asgi:application",
         loop="uvloop",
-        http="httptools",
+        http="dtq_site.http_protocol:BoundedHttpProtocol",
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=bool(settings.SITE.proxies),
+        forwarded_allow_ips=list(settings.SITE.proxies),
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )
-    uvicorn.Server(settings).run(sockets=[listener])
+    uvicorn.Server(server).run(sockets=[listener])
