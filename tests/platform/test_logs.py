@@ -11,6 +11,7 @@ import structlog
 
 from tasks_app import logs
 from tasks_app.domain.config import Config
+from tasks_app.domain.redaction import PayloadMask, Redaction, handled
 
 CONFIG = {
     "api_key": "k3y-of-the-api",
@@ -69,6 +70,36 @@ def test_json_lines_have_masked_keys_at_every_depth(configure: Configure, capsys
     assert line["level"] == "info"
     assert line["Password"] == "***"
     assert line["nested"] == {"api_key": "***", "list": [{"my_token_2": "***", "harmless": 1}]}
+
+
+@pytest.mark.parametrize("log_json", [False, True])
+def test_secrets_within_texts_and_tracebacks_are_masked(
+    configure: Configure, capsys: pytest.CaptureFixture[str], log_json: bool
+) -> None:
+    configure(log_json=log_json)
+    payload = {"user": "bob", "password": 'hun"ter2', "list": [{"api-key": "hunter2xyz"}]}
+    try:
+        raise ValueError(f"no login with {payload}")
+    except ValueError:
+        logging.getLogger("shop").exception("payload %s, token=%s", payload, "hunter2xyz")
+    structlog.get_logger("test").info(json.dumps(payload), error=KeyError("token", payload))
+    text = written(capsys)
+    assert "hun" not in text
+    assert text.count("bob") == 4
+
+
+def test_a_handler_s_lines_show_no_secret_of_its_payload(
+    configure: Configure, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure()
+    mask = PayloadMask(Redaction(("password",)), '{"password":"hunter2xyz","user":"bob"}')
+    before = handled.set(mask)
+    logging.getLogger("shop").warning("bob said hunter2xyz")
+    handled.reset(before)
+    logging.getLogger("shop").warning("hunter2xyz is no secret here")
+    text = written(capsys)
+    assert "bob said ***" in text
+    assert "hunter2xyz is no secret here" in text
 
 
 def test_the_standard_library_writes_the_same_lines(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
