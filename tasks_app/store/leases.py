@@ -18,7 +18,7 @@ from tasks_app.store.scripts import AsyncScripts
 LEASE_LOST = "LEASE_LOST"
 MAX_CLAIM = 100
 """Tasks that one claim or one reclaim takes at most, whatever it is asked for."""
-MAX_FINISH = 250
+MAX_FINISH = 100
 """Outcomes that one call may bring."""
 MAX_GIVEN_BACK = 500
 LOG_LINE_CHARS = 2000

@@ -4,7 +4,7 @@
 -- Replies {adopted tasks, settled ones, how many to skip at the next look}.
 --#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
 local SCAN = 200
-local MOST = 100 -- changes a call: an adoption or a burial costs as much as ten looks
+local MOST = 50 -- changes a call: an adoption or a burial costs as much as ten looks
 local worker, free, skip = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local mine, paused = nil, {}
 if ARGV[4] then
