@@ -32,6 +32,8 @@ from tasks_app.store import following
 from tasks_app.store.routes import ClusterRoute, MasterUnknown, Route, SentinelRoute
 
 _GONE = (ConnectionError, TimeoutError, ClusterDownError)
+_ELSEWHERE = (ReadOnlyError, AskError)
+"""Nothing was done, and the connection is gone: the next one goes to the master."""
 _REFUSED = {
     AuthenticationError: "NOAUTH",
     BusyLoadingError: "LOADING",
@@ -60,8 +62,9 @@ _REFUSED_WORDS = {
 def connect(url: str, *, key_prefix: str = "", timeout_s: float = 5.0) -> redis.Redis:
     """A blocking client with a thread-safe pool, that follows the master where there are several servers.
 
-    A command is never sent twice by the library: a submit whose answer was lost may have happened, and only the caller
-    can know whether repeating it is safe. Replies are bytes; payloads are nobody's business here.
+    A command whose answer was lost is never sent twice: a submit may have happened, and only the caller can know
+    whether repeating it is safe. One that a server refused because it is not the master is, once, to the new one.
+    Replies are bytes; payloads are nobody's business here.
 
     Args:
         url: as ``parse_address`` takes it.
@@ -77,7 +80,7 @@ def connect(url: str, *, key_prefix: str = "", timeout_s: float = 5.0) -> redis.
         retry=Retry(NoBackoff(), 0),
         **_options(address, key_prefix, timeout_s),
     )
-    return redis.Redis.from_pool(pool)
+    return _Client.from_pool(pool)
 
 
 def connect_async(url: str, *, key_prefix: str = "", timeout_s: float = 5.0) -> redis.asyncio.Redis:
@@ -88,7 +91,23 @@ def connect_async(url: str, *, key_prefix: str = "", timeout_s: float = 5.0) -> 
         retry=AsyncRetry(NoBackoff(), 0),
         **_options(address, key_prefix, timeout_s),
     )
-    return redis.asyncio.Redis.from_pool(pool)
+    return _AsyncClient.from_pool(pool)
+
+
+class _Client(redis.Redis):
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except _ELSEWHERE:
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+
+
+class _AsyncClient(redis.asyncio.Redis):
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        try:
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except _ELSEWHERE:
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
 
 def _transport(address: Address) -> following.Transport:

@@ -11,6 +11,7 @@ from redis.exceptions import ConnectionError
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.store.connections import connect, connect_async, translating
 from tasks_app.store.routes import ClusterRoute, Route, SentinelRoute
+from tests.support.link import Link
 from tests.support.node import Node
 from tests.support.server import PrivateServer
 
@@ -117,7 +118,7 @@ def test_one_refusal_of_a_replica_retires_every_connection(make_server: Callable
     operator.close()
 
 
-async def test_the_same_for_asyncio(make_server: Callable[..., PrivateServer]) -> None:
+async def test_a_refusal_retires_connections_of_asyncio_as_well(make_server: Callable[..., PrivateServer]) -> None:
     server = make_server()
     client, operator = connect_async(server.url), redis.Redis.from_url(server.url)
     other = await client.connection_pool.get_connection()
@@ -132,6 +133,22 @@ async def test_the_same_for_asyncio(make_server: Callable[..., PrivateServer]) -
     await client.set("x", 1)
     await client.aclose()
     operator.close()
+
+
+async def test_what_a_replica_has_refused_goes_to_the_master_once(node: Node) -> None:
+    old = Node()
+    link = Link(("127.0.0.1", old.port))
+    client, aio = connect(link.url), connect_async(link.url)
+    client.ping()
+    await aio.ping()
+    link.lead_to(("127.0.0.1", node.port))
+    old.ask("REPLICAOF", "127.0.0.1", node.port)
+    assert (client.incr("moved"), await aio.incr("moved")) == (1, 2)
+    assert node.ask("GET", "moved") == b"2"
+    client.close()
+    await aio.aclose()
+    link.close()
+    old.close()
 
 
 async def test_a_password_that_is_missing_is_told_over_a_socket_as_well(
