@@ -42,10 +42,10 @@ class _Connection:
 
 
 def post(
-    port: int, path: str, body: bytes, *, connections: int, seconds: float, most: int = 1_000_000, key: str = ""
+    port: int, path: str, body: bytes, *, connections: int, seconds: float, most: int = 1_000_000, secret: str = ""
 ) -> Answers:
     """Send that POST again and again on ``connections`` connections, for ``seconds`` or ``most`` requests."""
-    held = f"X-API-Key: {key}\r\n" if key else ""
+    held = f"X-API-Key: {secret}\r\n" if secret else ""
     request = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{held}"
         f"Content-Length: {len(body)}\r\n\r\n"

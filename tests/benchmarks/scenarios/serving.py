@@ -76,9 +76,9 @@ def past_saturation(stage: Stage) -> Figures:
     }
 
 
-def _singles(port: int, key: str = "") -> Answers:
-    post(port, "/api/v1/tasks", ONE, connections=CONNECTIONS, seconds=WARM_UP_S, key=key)
-    return post(port, "/api/v1/tasks", ONE, connections=CONNECTIONS, seconds=SECONDS, key=key)
+def _singles(port: int, secret: str = "") -> Answers:
+    post(port, "/api/v1/tasks", ONE, connections=CONNECTIONS, seconds=WARM_UP_S, secret=secret)
+    return post(port, "/api/v1/tasks", ONE, connections=CONNECTIONS, seconds=SECONDS, secret=secret)
 
 
 def _accepted(answers: Answers) -> Figures:
