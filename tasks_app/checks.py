@@ -65,7 +65,9 @@ def check_handlers(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> li
 
 
 def check_server(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """W001 unreachable, E003 too old, E004 scattered over a cluster, W002 may evict, W003 forgets in a restart."""
+    """W001 unreachable, E003 too old, E004 scattered over a cluster, W002 may evict, W003 forgets in a restart,
+    W004 takes no writes.
+    """
     if check_settings(None):
         return []
     if config().embedded and not embedded_socket(embedded_dir(config().data_dir)).exists():
@@ -80,7 +82,18 @@ def check_server(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
                 id="dtq.W001",
             )
         ]
-    return judge(server, config().key_prefix)
+    found = judge(server, config().key_prefix)
+    try:
+        runtime.commands().probe()
+    except StoreUnavailable as error:
+        found.append(
+            checks.Warning(
+                f"Redis answers and takes no writes: {error.message}",
+                hint="docs/recovery.md says what to do when Redis is full, read-only or cannot write to its disk.",
+                id="dtq.W004",
+            )
+        )
+    return found
 
 
 def judge(server: ServerInfo, key_prefix: str = "dtq") -> list[CheckMessage]:

@@ -13,6 +13,7 @@ from django.test import override_settings
 from tasks_app import checks, conf, runtime
 from tasks_app.domain.snapshot import ServerInfo
 from tasks_app.handlers.registry import Registry
+from tests.support.server import PrivateServer
 
 GOOD = ServerInfo(
     product="Redis",
@@ -138,6 +139,16 @@ def test_a_real_server_with_both_faults(env: SetEnv, make_server: Callable[..., 
         client.config_set("maxmemory-policy", "allkeys-lru")
     env(REDIS_URL=url)
     assert ids(list(checks.check_server(None))) == ["dtq.W002", "dtq.W003"]
+
+
+@pytest.mark.real_redis
+def test_a_server_that_takes_no_writes_is_a_warning(env: SetEnv, aof_server: PrivateServer) -> None:
+    env(REDIS_URL=aof_server.url)
+    assert checks.check_server(None) == []
+    with redis.Redis.from_url(aof_server.url) as client:
+        client.config_set("maxmemory", 1)
+    (message,) = checks.check_server(None)
+    assert (message.id, message.msg) == ("dtq.W004", "Redis answers and takes no writes: Redis is out of memory")
 
 
 @pytest.mark.parametrize(
