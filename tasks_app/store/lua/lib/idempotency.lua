@@ -4,7 +4,11 @@ local function key_name(queue, key)
 end
 
 local function holder_of(name)
-  local ok, holder = pcall(cjson.decode, redis.pcall('GET', name) or '')
+  local text = redis.pcall('GET', name)
+  if not text then
+    return nil
+  end
+  local ok, holder = pcall(cjson.decode, text)
   if ok and type(holder) == 'table' and type(holder.task_id) == 'string' then
     return holder
   end
