@@ -130,7 +130,7 @@ class _Parts:
     def _submit(self, **fields: Any) -> None:
         """``TASKS`` in all queues, 1,000 a call: the longest that a client may send."""
         ones = [dataclasses.replace(self._stage.submission(queue=queue), **fields) for queue in QUEUES]
-        for batch in _chunks(itertools.islice(itertools.cycle(ones), TASKS), 1000):
+        for batch in _chunks(itertools.islice(itertools.cycle(ones), TASKS), 500):
             self._commands.submit_many(batch)
 
     def _count(self, status: TaskStatus) -> int:
