@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dtq_site.database import database
 from dtq_site.secret_key import secret_key
 from dtq_site.site import site_from_env
 from tasks_app import __version__
@@ -23,6 +24,8 @@ except ConfigError:
     # tasks_app.checks says what is wrong, in words; a traceback from here would hide it.
     DTQ = Config(data_dir=BASE_DIR / "var")
 SITE, SITE_PROBLEMS = site_from_env(os.environ)
+_database, _problems = database(os.environ.get("DATABASE_URL", ""), DTQ.data_dir)
+SITE_PROBLEMS += _problems
 
 DEBUG = SITE.debug
 try:
@@ -39,11 +42,13 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "axes",
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "tasks_app",
+    "tasks_app.console",
     "workers",
 ]
 
@@ -59,6 +64,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "dtq_site.urls"
@@ -81,29 +87,32 @@ TEMPLATES = [
 ]
 
 # Users and sessions of the console; the queue itself lives in Redis.
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": DTQ.data_dir / "site.sqlite3",
-        "OPTIONS": {
-            # Several web processes write: take the lock when a transaction begins, wait for it, and let readers read.
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 10,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-        },
-    },
-}
+DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# Guessing: whoever sends too many wrong passwords for a name has to wait, known name or not.
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_LOCKOUT_CALLABLE = "tasks_app.console.lockout.locked_out"
+AXES_RESET_ON_SUCCESS = True
+# Attempts during the wait neither prolong it nor leave a row each.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+# A password may have been typed into the wrong field, so names are not logged either.
+AXES_SENSITIVE_PARAMETERS = ["username", "old_password", "new_password", "new_password1", "new_password2"]
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
         "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
         "CommonPasswordValidator",
         "NumericPasswordValidator",
     )
-]
+] + [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}}]
 
 LOGIN_URL = "console:login"
 LOGIN_REDIRECT_URL = "console:overview"
@@ -135,6 +144,7 @@ SECURE_HSTS_SECONDS = SITE.hsts_seconds if SITE.behind_https else 0
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"  # a link to the console from elsewhere finds its user
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = SITE.session_age_s
 # Two deployments on one host name would overwrite each other's login otherwise.
 SESSION_COOKIE_NAME = "dtq_session"
 CSRF_COOKIE_NAME = "dtq_csrf"

@@ -11,6 +11,8 @@ from tasks_app.domain.environment import read_variables
 PREFIX = "DTQ_DJANGO_"
 MAX_THREADS = 1000
 LOOPBACK = ("127.0.0.1", "::1")
+MIN_SESSION_S = 60
+MAX_SESSION_S = 31_536_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Site:
     behind_https: bool = False
     trusted_proxies: tuple[str, ...] = ()
     hsts_seconds: int = 31_536_000
+    session_age_s: int = 43_200
     secret_key: str = field(default="", repr=False)
     # More threads than this compete for the interpreter lock; fewer leave it idle while requests wait for Redis.
     threads: int = 16
@@ -54,6 +57,8 @@ def site_from_env(env: Mapping[str, str]) -> tuple[Site, list[str]]:
     for origin in site.csrf_trusted_origins:
         if not origin.startswith(("https://", "http://")):
             problems.append(f"{PREFIX}CSRF_TRUSTED_ORIGINS must be origins such as https://dtq.example, not {origin!r}")
+    if not MIN_SESSION_S <= site.session_age_s <= MAX_SESSION_S:
+        problems.append(f"{PREFIX}SESSION_AGE_S must be {MIN_SESSION_S}..{MAX_SESSION_S}, not {site.session_age_s}")
     if not 1 <= site.threads <= MAX_THREADS:
         problems.append(f"{PREFIX}THREADS must be 1..{MAX_THREADS}, not {site.threads}")
     return (Site() if problems else site), problems

@@ -23,3 +23,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", metrics, name="metrics"),
     path("", include("tasks_app.console.urls")),
 ]
+
+handler403 = "tasks_app.console.refused.refused"

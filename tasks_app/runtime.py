@@ -23,6 +23,7 @@ from tasks_app.handlers.builtin import redis_counter, register_demo_tasks
 from tasks_app.handlers.errors import DuplicateTask
 from tasks_app.handlers.registry import Registry, default_registry
 from tasks_app.store.api_keys import ApiKeys
+from tasks_app.store.audit import Audit
 from tasks_app.store.commands import Commands, Receipt
 from tasks_app.store.connections import connect
 from tasks_app.store.keys import Keys
@@ -51,6 +52,12 @@ def commands() -> Commands:
 def queries() -> Queries:
     """What reads tasks, queues and workers."""
     return Queries(client(), config())
+
+
+@functools.cache
+def audit() -> Audit:
+    """Where what is done outside the queue is noted."""
+    return Audit(client(), config())
 
 
 @functools.cache

@@ -15,7 +15,7 @@
     const status = ctx.response?.status;
     if (!status) dtq.toast("No answer from the server. Nothing is known to have happened; try again.", "red");
     else if (status === 403 && !ctx.text?.includes("hx-partial")) {
-      dtq.toast("Refused: your user may look but not act, or the page is stale. Reload it and try again.", "red");
+      dtq.toast("Nothing was done: this page is from an earlier session. Reload it and try again.", "red");
     } else if (status >= 500 && !ctx.text?.includes("hx-partial")) {
       dtq.toast(`The server failed (${status}). Try again.`, "red");
     }
@@ -32,7 +32,8 @@
   document.addEventListener("htmx:after:swap", () => {
     if (dialog.childElementCount && dialog.dataset.fresh !== dialog.firstElementChild.dataset.key) {
       dialog.dataset.fresh = dialog.firstElementChild.dataset.key;
-      if (!dialog.open) dialog.showModal();
+      if (dialog.open) dialog.querySelector("[autofocus]")?.focus(); // one question followed another
+      else dialog.showModal();
     }
   });
   dialog.addEventListener("close", () => {

@@ -22,6 +22,7 @@
 
   function text(kind, ms, now) {
     if (kind === "for") return stopwatch(now - ms);
+    if (kind === "left") return ms > now ? `${coarse(ms - now)} left` : "over";
     if (kind === "until") {
       const left = ms - now;
       if (left > 0) return `in ${coarse(left)}`;

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from urllib.parse import urlsplit
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import HttpRequest
 
-from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import resolve_url
-from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme, urlencode
-from django.views.decorators.http import require_POST
-
-from tasks_app.conf import config
+from tasks_app import runtime
+from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.domain.roles import OPEN_MODE_RIGHTS, Right
 from tasks_app.domain.snapshot import Actor
 
-View = Callable[..., HttpResponseBase]
+REFUSALS = {
+    Right.VIEW: "Your user has no role here. Ask an admin for one.",
+    Right.OPERATE: "Your user may look but not act. Ask an admin for the role of an operator.",
+    Right.PURGE: "Only admins may purge.",
+    Right.MANAGE_ACCESS: "Only admins may manage users and keys, and nobody in open local mode.",
+}
 
 
-def may_view(request: HttpRequest) -> bool:
-    """True in open local mode and for every active user."""
-    return config().open_mode or request.user.is_authenticated
+def rights_of(request: HttpRequest) -> frozenset[Right]:
+    """What this request may do; nothing for whoever is not signed in.
+
+    Raises:
+        StoreUnavailable: whether anybody may is not known yet (``runtime.open_mode``).
+    """
+    found: frozenset[Right] | None = getattr(request, "console_rights", None)
+    if found is None:
+        found = OPEN_MODE_RIGHTS if runtime.open_mode() else rights_of_user(request.user)
+        request.console_rights = found  # type: ignore[attr-defined]  # asked several times a page, read once
+    return found
 
 
-def may_operate(request: HttpRequest) -> bool:
-    """True in open local mode and for staff; other users are viewers."""
-    return config().open_mode or (request.user.is_authenticated and request.user.is_staff)
+def rights_of_user(user: User | AnonymousUser) -> frozenset[Right]:
+    """What a user's permissions allow; nothing for a disabled user and for nobody."""
+    return frozenset(right for right in Right if user.has_perm(f"console.{right}"))
+
+
+def is_open() -> bool:
+    """True when this is surely open local mode; false also while Redis cannot say whether there are keys."""
+    try:
+        return runtime.open_mode()
+    except StoreUnavailable:
+        return False
 
 
 def actor_of(request: HttpRequest) -> Actor:
@@ -38,46 +52,3 @@ def actor_of(request: HttpRequest) -> Actor:
         source=request.META.get("REMOTE_ADDR", ""),
         request_id=getattr(request, "request_id", ""),  # set by the outermost middleware, which also logs it
     )
-
-
-def seen_by_users(view: View) -> View:
-    """Ask for a login where one is needed, as a whole page: a fragment's request is sent there too, not filled."""
-
-    @functools.wraps(view)
-    def wrapper(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        if may_view(request):
-            return view(request, *args, **kwargs)
-        login = resolve_url(reverse("console:login"))
-        if request.headers.get("HX-Request") != "true":
-            return redirect_to_login(request.get_full_path(), login)
-        response = HttpResponse(status=401)
-        response["HX-Redirect"] = f"{login}?{urlencode({'next': _page_of(request)})}"
-        return response
-
-    return wrapper
-
-
-def operator_action(view: View) -> View:
-    """A POST that only operators may send.
-
-    Raises:
-        PermissionDenied: the user is a viewer.
-    """
-
-    @require_POST
-    @seen_by_users
-    @functools.wraps(view)
-    def wrapper(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        if not may_operate(request):
-            raise PermissionDenied("Your user may look but not act. Ask for an operator's account.")
-        return view(request, *args, **kwargs)
-
-    return wrapper
-
-
-def _page_of(request: HttpRequest) -> str:
-    current = request.headers.get("HX-Current-URL", "")
-    if not url_has_allowed_host_and_scheme(current, {request.get_host()}):
-        return reverse("console:overview")
-    parts = urlsplit(current)
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path

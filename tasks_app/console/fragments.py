@@ -13,10 +13,12 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from tasks_app.conf import config
-from tasks_app.console.access import may_operate, seen_by_users
+from tasks_app.console.access import rights_of
+from tasks_app.console.doors import seen_with
 from tasks_app.console.frame import frame_context
 from tasks_app.console.presenters.times import now_ms
 from tasks_app.console.replies import readable_errors
+from tasks_app.domain.roles import Right
 from tasks_app.runtime import queries
 from tasks_app.store.queries import Queries
 
@@ -37,9 +39,14 @@ class Reading:
         self.now = now_ms()
 
     @cached_property
+    def rights(self) -> frozenset[Right]:
+        """What the user may do."""
+        return rights_of(self.request)
+
+    @property
     def may_operate(self) -> bool:
-        """True when the user may act."""
-        return may_operate(self.request)
+        """True when the user may act on tasks and queues."""
+        return Right.OPERATE in self.rights
 
     @cached_property
     def shown(self) -> list[str] | None:
@@ -90,15 +97,17 @@ class LivePage(Generic[R]):
         reading: Callable[..., R],
         fragments: Iterable[Fragment[R]],
         base: Callable[[R], Mapping[str, Any]] = lambda reading: {},
+        right: Right = Right.VIEW,
     ) -> None:
         self._template = template
         self._reading = reading
         self._fragments = {fragment.name: fragment for fragment in fragments}
         self._base = base
+        self._right = right
 
     def as_view(self) -> Callable[..., Any]:
         """The view with its login and its readable errors."""
-        return seen_by_users(readable_errors(self._answer))
+        return seen_with(self._right)(readable_errors(self._answer))
 
     def fragment(self, name: str, reading: R) -> SafeString:
         """One fragment, rendered.

@@ -13,23 +13,29 @@ from django.contrib.auth import get_user
 from django.core.handlers.asgi import ASGIRequest
 from django.db import close_old_connections
 
-from tasks_app.conf import config
+from tasks_app import runtime
+from tasks_app.console.access import rights_of_user
+from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.domain.roles import Right
 from tasks_app.live.stream import Verdict
 
 
 async def may_listen(scope: MutableMapping[str, Any], again: bool) -> Verdict:
-    """200 for open local mode and for a session of an active user, else 401."""
-    if config().open_mode:
-        return Verdict(200)
-    return Verdict(200 if await sync_to_async(_has_user, thread_sensitive=False)(scope) else 401)
+    """200 for open local mode, and for a session whose user may look; 503 while Redis cannot say; else 401."""
+    return Verdict(await sync_to_async(_status, thread_sensitive=False)(scope))
 
 
-def _has_user(scope: MutableMapping[str, Any]) -> bool:
+def _status(scope: MutableMapping[str, Any]) -> int:
+    try:
+        if runtime.open_mode():
+            return 200
+    except StoreUnavailable:
+        return 503
     request = ASGIRequest(dict(scope), BytesIO())
     store = import_module(settings.SESSION_ENGINE).SessionStore
     request.session = store(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
     close_old_connections()
     try:
-        return bool(get_user(request).is_authenticated)
+        return 200 if Right.VIEW in rights_of_user(get_user(request)) else 401
     finally:
         close_old_connections()

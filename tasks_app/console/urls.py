@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path, register_converter
 
 from tasks_app.console.actions import queues as queue_actions
 from tasks_app.console.actions.tasks import act_on_task, bulk, try_kind
+from tasks_app.console.actions.users import add_user, change_user
 from tasks_app.console.pages.audit import audit
 from tasks_app.console.pages.dead_letters import dead_letters
 from tasks_app.console.pages.overview import overview
 from tasks_app.console.pages.queues import queue, queues
 from tasks_app.console.pages.search import search
+from tasks_app.console.pages.signing_in import SignIn, change_password, disarm
 from tasks_app.console.pages.system import system
 from tasks_app.console.pages.task import task, task_json, task_text
 from tasks_app.console.pages.tasks import tasks
+from tasks_app.console.pages.users import users
 from tasks_app.console.pages.workers import workers
 from tasks_app.domain.transitions import Action
 
@@ -58,6 +61,11 @@ urlpatterns = [
     path("workers/", workers.as_view(), name="workers"),
     path("audit/", audit.as_view(), name="audit"),
     path("system/", system.as_view(), name="system"),
-    path("login/", LoginView.as_view(template_name="console/login.html"), name="login"),
+    path("users/", users.as_view(), name="users"),
+    path("users/add/", add_user, name="user-add"),
+    path("users/<int:user_id>/", change_user, name="user"),
+    path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("password/", change_password, name="password"),
+    path("disarm/", disarm, name="disarm"),
 ]

@@ -47,6 +47,9 @@ ALLOWED_IN: dict[Action, frozenset[TaskStatus]] = {
     Action.DISCARD: REQUEUEABLE,
 }
 
+DESTROYS = frozenset({Action.CANCEL, Action.DISCARD})
+"""What cannot be undone: a cancelled task stays cancelled, a discarded one is gone."""
+
 
 def transition(current: TaskStatus, target: TaskStatus) -> TaskStatus:
     """Return ``target`` when the table lists the move.

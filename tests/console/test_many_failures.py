@@ -9,7 +9,7 @@ import pytest
 
 from tasks_app.domain.status import TaskStatus
 from tasks_app.store.ingest import MAX_BULK
-from tasks_app.store.leases import Finish
+from tasks_app.store.leases import MAX_CLAIM, Finish
 from tests.support.builders import make_submission
 from tests.support.stage import WORKER
 
@@ -24,8 +24,8 @@ DEAD = 20_000
 async def _bury(stage: Stage) -> None:
     for _ in range(DEAD // MAX_BULK):
         stage.commands.submit_many([make_submission()] * MAX_BULK)
-        for _ in range(MAX_BULK // 250):
-            tasks = (await stage.claim(limit=250)).tasks
+        for _ in range(MAX_BULK // MAX_CLAIM):
+            tasks = (await stage.claim(limit=MAX_CLAIM)).tasks
             lost = TaskStatus.DEAD_LETTERED
             await stage.leases.finish(
                 WORKER,

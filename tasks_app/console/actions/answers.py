@@ -10,8 +10,10 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.safestring import SafeString, mark_safe
 
-from tasks_app.console.frame import frame_context
+from tasks_app.console.armed import wants_arming
+from tasks_app.console.frame import env_context, frame_context
 from tasks_app.console.replies import status_of
 from tasks_app.domain.errors import DtqError
 
@@ -41,7 +43,7 @@ def answer(request: HttpRequest, said: Said) -> HttpResponse:
         return HttpResponseRedirect(_back(request))
     toast = render_to_string("components/toast.html", {"text": said.text, "tone": said.tone})
     body = format_html('<hx-partial hx-target="#toasts" hx-swap="beforeend">{}</hx-partial>', toast)
-    return HttpResponse(body, status=said.status)
+    return HttpResponse(body + _badge(request), status=said.status)
 
 
 def ask(request: HttpRequest, question: str, context: dict[str, object]) -> HttpResponse:
@@ -49,9 +51,17 @@ def ask(request: HttpRequest, question: str, context: dict[str, object]) -> Http
     if not is_htmx(request):
         page = {**frame_context(request), **context, "question": question, "back": _back(request)}
         return HttpResponse(render_to_string("console/confirm.html", page, request), status=ASK_AGAIN)
-    dialog = render_to_string(question, context, request)
+    dialog = render_to_string(question, {**env_context(request), **context}, request)
     body = format_html('<hx-partial hx-target="#dialog" hx-swap="innerHTML">{}</hx-partial>', dialog)
-    return HttpResponse(body, status=ASK_AGAIN)
+    return HttpResponse(body + _badge(request), status=ASK_AGAIN)
+
+
+def _badge(request: HttpRequest) -> SafeString:
+    """The environment's badge as it is now: the action may have armed the session."""
+    if not wants_arming():
+        return mark_safe("")
+    badge = render_to_string("components/env.html", env_context(request), request)
+    return format_html('<hx-partial hx-target="#env" hx-swap="outerHTML">{}</hx-partial>', badge)
 
 
 def is_htmx(request: HttpRequest) -> bool:

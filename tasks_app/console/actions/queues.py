@@ -8,10 +8,12 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from tasks_app.console.access import actor_of, operator_action
+from tasks_app.console.access import actor_of
 from tasks_app.console.actions.answers import Said, answer, ask, failed
+from tasks_app.console.actions.guarded import action
 from tasks_app.console.presenters.times import now_ms
 from tasks_app.domain.errors import DtqError
+from tasks_app.domain.roles import Right
 from tasks_app.runtime import commands
 from tasks_app.store.commands import Purged
 
@@ -21,7 +23,7 @@ DLQ_NAME = "dead letters"
 PAUSE_MINUTES = {"15": 15, "60": 60, "240": 240, "1440": 1440}
 
 
-@operator_action
+@action(Right.OPERATE)
 def pause(request: HttpRequest, name: str) -> HttpResponse:
     """Stop a queue's tasks from starting. Form: ``reason``, ``minutes`` (empty: until somebody resumes it).
 
@@ -41,7 +43,7 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
     return answer(request, Said(f"Queue {name} is paused. What runs goes on; nothing new starts.", status=200))
 
 
-@operator_action
+@action(Right.OPERATE)
 def resume(request: HttpRequest, name: str) -> HttpResponse:
     """Let a queue's tasks start again."""
     try:
@@ -51,22 +53,35 @@ def resume(request: HttpRequest, name: str) -> HttpResponse:
     return answer(request, Said(f"Queue {name} goes on.", status=200))
 
 
-@operator_action
+@action(Right.PURGE, destroys=True)
 def purge(request: HttpRequest, name: str) -> HttpResponse:
-    """Cancel everything that waits in a queue. Form: ``name``, which must be typed as the queue is called."""
+    """Cancel everything that waits in a queue. Form: ``name``, which must be typed as the queue is called.
+
+    With ``ask`` nothing is purged yet: the answer is the form that asks for the name.
+    """
+    if request.POST.get("ask"):
+        what = "Cancels everything that waits in this queue: queued, scheduled and retrying tasks."
+        return _ask_for_name(request, name, what)
     if request.POST.get("name", "").strip() != name:
         return answer(request, Said(f"Nothing was purged: type the queue's name, {name}, to confirm.", "amber", 400))
     actor = actor_of(request)
     return _purged(request, lambda: commands().purge_queue(name, actor), f"in {name}", "cancelled")
 
 
-@operator_action
+@action(Right.PURGE, destroys=True)
 def purge_dead_letters(request: HttpRequest) -> HttpResponse:
-    """Discard every dead letter. Form: ``name``, which must be ``dead letters``."""
+    """Discard every dead letter. Form: ``name``, which must be ``dead letters``; ``ask`` as for a queue."""
+    if request.POST.get("ask"):
+        return _ask_for_name(request, DLQ_NAME, "Discards every dead letter for good.")
     if request.POST.get("name", "").strip() != DLQ_NAME:
         return answer(request, Said(f"Nothing was purged: type {DLQ_NAME} to confirm.", "amber", 400))
     actor = actor_of(request)
     return _purged(request, lambda: commands().purge_dlq(actor), "as dead letters", "discarded")
+
+
+def _ask_for_name(request: HttpRequest, name: str, what: str) -> HttpResponse:
+    context: dict[str, object] = {"key": secrets.token_hex(8), "url": request.path, "name": name, "what": what}
+    return ask(request, "components/purge.html", context)
 
 
 def _purged(request: HttpRequest, step: Callable[[], Purged], where: str, verb: str) -> HttpResponse:

@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from django.http import HttpRequest, HttpResponse
 
-from tasks_app.console.access import View, actor_of, operator_action
+from tasks_app.console.access import actor_of
 from tasks_app.console.actions.answers import Said, answer, ask, failed
+from tasks_app.console.actions.guarded import action as guarded
+from tasks_app.console.doors import View
 from tasks_app.console.presenters.statuses import STATUS_LOOKS
 from tasks_app.console.presenters.tasks import ACTION_LOOKS
 from tasks_app.domain.errors import CancelRequested, DtqError, NotFound, StoreUnavailable, TaskFinished
+from tasks_app.domain.roles import Right
 from tasks_app.domain.snapshot import Actor
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, UnreadableTask
-from tasks_app.domain.transitions import Action, allows
+from tasks_app.domain.transitions import DESTROYS, Action, allows
 from tasks_app.runtime import commands, queries
 from tasks_app.store.commands import MAX_BATCH
 
@@ -35,7 +38,7 @@ DONE_WORDS = {
 def act_on_task(action: Action) -> View:
     """The view of one action on one task: 202, or the API's status with a sentence."""
 
-    @operator_action
+    @guarded(Right.OPERATE, destroys=action in DESTROYS)
     def view(request: HttpRequest, task_id: str) -> HttpResponse:
         one: dict[Action, Callable[[str, Actor], None]] = {
             Action.CANCEL: commands().cancel,
@@ -52,7 +55,7 @@ def act_on_task(action: Action) -> View:
     return view
 
 
-@operator_action
+@guarded(Right.OPERATE, destroys=lambda request: request.POST.get("action") in DESTROYS)
 def bulk(request: HttpRequest) -> HttpResponse:
     """One action on the ticked tasks, in one request. More than ten are confirmed first, with a fresh count.
 
@@ -70,7 +73,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
     return _act(request, action, ids)
 
 
-@operator_action
+@guarded(Right.OPERATE)
 def try_kind(request: HttpRequest) -> HttpResponse:
     """Requeue the newest dead letters of a kind. Form: ``kind`` (a fingerprint), ``count`` (1 to 100)."""
     kind, count = request.POST.get("kind", ""), request.POST.get("count", "")

@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from tasks_app.console.filters import LIMITS
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters import charts
-from tasks_app.console.presenters.tasks import ACTION_LOOKS, error_line, gone_row, row
+from tasks_app.console.presenters.queues import QueueButton, purging
+from tasks_app.console.presenters.tasks import bulk_actions, error_line, gone_row, row
 from tasks_app.domain.snapshot import DeadLetter, DeadLetterGroup
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, UnreadableTask
@@ -20,7 +22,7 @@ from tasks_app.domain.transitions import Action
 TREND_WINDOW = "24h"
 TRIES = (1, 10, 100)
 """How many letters of a kind can be requeued with one press, to see on a few whether the cause is gone."""
-BULK = [(action, look) for action, look in ACTION_LOOKS.items() if action in {Action.REQUEUE, Action.DISCARD}]
+BULK = (Action.REQUEUE, Action.DISCARD)
 
 
 class DeadLettersReading(Reading):
@@ -56,9 +58,8 @@ def build_letters(reading: DeadLettersReading) -> dict[str, Any]:
         "cursor": reading.cursor,
         "fingerprint": reading.fingerprint,
         "group": reading.group if reading.fingerprint else None,
-        "bulk": BULK,
         "enabled": reading.config.dlq_enabled,
-        "tries": [n for n in TRIES if reading.group is not None and n <= reading.group.count],
+        "tries": [n for n in TRIES if reading.may_operate and reading.group is not None and n <= reading.group.count],
     }
     if reading.grouped:
         groups = sorted(reading.groups, key=lambda group: (-group.count, -group.last_seen))
@@ -106,6 +107,13 @@ def _fresh(reading: DeadLettersReading, items: list[DeadLetter]) -> str:
     return f"{newer}{'+' if newer == LIMITS[0] else ''} new" if newer else ""
 
 
+def _purging(reading: DeadLettersReading) -> list[QueueButton]:
+    """Purging is for all letters at once, so the page of one kind has no button for it."""
+    if reading.fingerprint or not reading.total:
+        return []
+    return purging(reverse("console:dlq-purge"), "dead letters", reading.rights)
+
+
 dead_letters = LivePage(
     "console/dlq.html",
     reading=DeadLettersReading,
@@ -117,6 +125,7 @@ dead_letters = LivePage(
         "grouped": reading.grouped,
         "fingerprint": reading.fingerprint,
         "total": reading.total,
-        "bulk": BULK,
+        "bulk": bulk_actions(BULK, operator=reading.may_operate),
+        "buttons": _purging(reading),
     },
 )

@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters.forecast import Forecast, drain_forecast
+from tasks_app.console.presenters.queues import pausing, purging
 from tasks_app.console.presenters.tasks import row
 from tasks_app.console.presenters.waiting import ALIVE, serves
 from tasks_app.domain.snapshot import QueueFlow, QueueInfo, TaskFilter, WorkerInfo
@@ -47,8 +49,8 @@ class QueuesReading(Reading):
 
 
 def build_queues(reading: QueuesReading) -> dict[str, Any]:
-    """A line per queue."""
-    return {"lines": reading.lines}
+    """A line per queue, with its button."""
+    return {"lines": [(line, pausing(line.info, reading.rights)) for line in reading.lines]}
 
 
 queues = LivePage(
@@ -76,10 +78,12 @@ class QueueReading(Reading):
 
 
 def build_queue(reading: QueueReading) -> dict[str, Any]:
-    """Counts, bands, pause and forecast."""
+    """Counts, bands, pause, forecast and buttons."""
     most = max(reading.info.bands.values(), default=0)
     bands = [(band, count, round(100 * count / most) if most else 0) for band, count in reading.info.bands.items()]
-    return {"line": reading.line, "info": reading.info, "bands": bands}
+    url = reverse("console:queue-purge", args=[reading.info.name])
+    buttons = pausing(reading.info, reading.rights) + purging(url, reading.info.name, reading.rights)
+    return {"line": reading.line, "info": reading.info, "bands": bands, "buttons": buttons}
 
 
 def build_running(reading: QueueReading) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from tasks_app.console.access import seen_by_users
+from tasks_app.console.doors import seen_by_users
 from tasks_app.console.filters import parse_search
 from tasks_app.domain.errors import ValidationError
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from tasks_app.conf import redaction
-from tasks_app.console.access import seen_by_users
+from tasks_app.console.doors import seen_by_users
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.pages.audit import detail_words
 from tasks_app.console.presenters import json_view

@@ -14,9 +14,10 @@ from tasks_app.console.filters import LIMITS, SINCE_WORDS, parse_filter
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters.curl import first_line
 from tasks_app.console.presenters.statuses import STATUS_LOOKS, Look
-from tasks_app.console.presenters.tasks import ACTION_LOOKS, Row, gone_row, row
+from tasks_app.console.presenters.tasks import Row, bulk_actions, gone_row, row
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, UnreadableTask
+from tasks_app.domain.transitions import Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,6 @@ def _situation(reading: TasksReading) -> dict[str, Any]:
         "listed": listed,
         "cursor": reading.cursor,
         "nothing_yet": not reading.filter.narrows and counts is not None and not any(counts.values()),
-        "bulk": ACTION_LOOKS.items(),
         "limits": LIMITS,
     }
 
@@ -129,7 +129,7 @@ def build_filters(reading: TasksReading) -> dict[str, Any]:
         "queue_names": _with([info.name for info in reading.queries.queues()], chosen.queue),
         "type_names": _with(reading.queries.task_types(), chosen.task_type),
         "since_words": SINCE_WORDS.items(),
-        "bulk": ACTION_LOOKS.items(),
+        "bulk": bulk_actions(Action, operator=reading.may_operate),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from django.urls import reverse
@@ -66,13 +66,13 @@ class Row:
 
 
 def buttons(task: Task | UnreadableTask, *, operator: bool) -> list[Button]:
-    """All four actions in their fixed order, each with the reason why it cannot be pressed, if so."""
-    found = []
+    """All four actions in their fixed order, each with the reason why it cannot be pressed; none for viewers."""
+    found: list[Button] = []
+    if not operator:
+        return found
     url = reverse("console:task", args=[task.id])
     for action, look in ACTION_LOOKS.items():
-        if not operator:
-            reason = "Viewers cannot act"
-        elif isinstance(task, UnreadableTask):
+        if isinstance(task, UnreadableTask):
             reason = "" if action is Action.DISCARD else "The record cannot be read; it can only be discarded"
         elif action is Action.CANCEL and task.cancel_requested and not task.status.is_terminal:
             reason = "Already cancelling: its worker was told"
@@ -81,6 +81,11 @@ def buttons(task: Task | UnreadableTask, *, operator: bool) -> list[Button]:
         # Actions are paths below the task's page; four look-ups a row would be most of a list's cost.
         found.append(Button(action, look, f"{url}{action}/", reason))
     return found
+
+
+def bulk_actions(actions: Iterable[Action], *, operator: bool) -> list[tuple[Action, ActionLook]]:
+    """The buttons of the bar for ticked rows; none for viewers."""
+    return [(action, ACTION_LOOKS[action]) for action in actions if operator]
 
 
 def row(task: Task | UnreadableTask, *, operator: bool, here: bool = True) -> Row:

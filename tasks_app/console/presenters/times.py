@@ -41,12 +41,17 @@ def clock(ms: int | None) -> str:
 
 
 def relative(ms: int | None, kind: str, now: int) -> str:
-    """The text of a ticking time. ``kind``: ``ago``, ``until`` (a due time) or ``for`` (how long it has lasted)."""
+    """The text of a ticking time.
+
+    ``kind``: ``ago``, ``until`` (a due time), ``left`` (before it is over) or ``for`` (how long it has lasted).
+    """
     if ms is None:
         return UNKNOWN
     if kind == "for":
         return stopwatch(now - ms)
     distance = ms - now
+    if kind == "left":
+        return f"{coarse(distance)} left" if distance > 0 else "over"
     if kind == "until" and distance > 0:
         return f"in {coarse(distance)}"
     if kind == "until":

@@ -116,7 +116,7 @@ class Command(BaseCommand):
             reach = "this machine" if is_loopback(listener.getsockname()[0]) else "EVERYONE who reaches this address"
             lines.append(f"  Access             open, without a key, to {reach}")
         else:
-            lines.append("  Access             API with the key, console with a user (manage.py createsuperuser)")
+            lines.append("  Access             API with the key, console with a user (manage.py createoperator)")
         lines += [
             "",
             "  Try it:",

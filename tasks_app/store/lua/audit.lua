@@ -1,0 +1,4 @@
+-- Notes what was done outside the queue, such as to a user. ARGV: actor, address, request id, action, target, detail.
+--#include clock audit
+audit(ARGV[4], ARGV[5], '', ARGV[6])
+return 'OK'
