@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.views.decorators.http import require_safe
 
 from tasks_app.console.access import REFUSALS, is_open, rights_of
 from tasks_app.console.replies import error_page
@@ -44,7 +45,12 @@ def seen_with(right: Right) -> Callable[[View], View]:
     return decorate
 
 
-seen_by_users = seen_with(Right.VIEW)
+def read_with(right: Right) -> Callable[[View], View]:
+    """The same for what is only read: a method that could change something is answered 405."""
+    return lambda view: require_safe(seen_with(right)(view))
+
+
+seen_by_users = read_with(Right.VIEW)
 
 
 def to_login(request: HttpRequest) -> HttpResponse:

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from tasks_app.conf import config
 from tasks_app.console.access import rights_of
-from tasks_app.console.doors import seen_with
+from tasks_app.console.doors import read_with
 from tasks_app.console.frame import frame_context
 from tasks_app.console.presenters.times import now_ms
 from tasks_app.console.replies import readable_errors
@@ -107,7 +107,7 @@ class LivePage(Generic[R]):
 
     def as_view(self) -> Callable[..., Any]:
         """The view with its login and its readable errors."""
-        return seen_with(self._right)(readable_errors(self._answer))
+        return read_with(self._right)(readable_errors(self._answer))
 
     def fragment(self, name: str, reading: R) -> SafeString:
         """One fragment, rendered.

@@ -37,6 +37,7 @@ _PLACES = (
     ("audit", "Audit", "audit", "a", Right.VIEW),
     ("system", "System", "system", "s", Right.VIEW),
     ("users", "Users", "user", "u", Right.MANAGE_ACCESS),
+    ("keys", "API keys", "lock", "k", Right.MANAGE_ACCESS),
 )
 _ROLE_WORDS = {None: "no role", Role.VIEWER: "view only", Role.OPERATOR: "", Role.ADMIN: "admin"}
 

@@ -6,10 +6,12 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path, register_converter
 
 from tasks_app.console.actions import queues as queue_actions
+from tasks_app.console.actions.keys import make_key, revoke_key
 from tasks_app.console.actions.tasks import act_on_task, bulk, try_kind
 from tasks_app.console.actions.users import add_user, change_user
 from tasks_app.console.pages.audit import audit
 from tasks_app.console.pages.dead_letters import dead_letters
+from tasks_app.console.pages.keys import keys
 from tasks_app.console.pages.overview import overview
 from tasks_app.console.pages.queues import queue, queues
 from tasks_app.console.pages.search import search
@@ -64,8 +66,11 @@ urlpatterns = [
     path("users/", users.as_view(), name="users"),
     path("users/add/", add_user, name="user-add"),
     path("users/<int:user_id>/", change_user, name="user"),
+    path("keys/", keys.as_view(), name="keys"),
+    path("keys/make/", make_key, name="key-make"),
+    path("keys/<str:name>/revoke/", revoke_key, name="key-revoke"),
     path("login/", SignIn.as_view(), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("logout/", LogoutView.as_view(http_method_names=["post"]), name="logout"),
     path("password/", change_password, name="password"),
     path("disarm/", disarm, name="disarm"),
 ]

@@ -46,14 +46,14 @@ def answer(request: HttpRequest, said: Said) -> HttpResponse:
     return HttpResponse(body + _badge(request), status=said.status)
 
 
-def ask(request: HttpRequest, question: str, context: dict[str, object]) -> HttpResponse:
+def ask(request: HttpRequest, question: str, context: dict[str, object], status: int = ASK_AGAIN) -> HttpResponse:
     """Ask before acting, with the template ``question``: the dialog's content with htmx, a page without."""
     if not is_htmx(request):
         page = {**frame_context(request), **context, "question": question, "back": _back(request)}
-        return HttpResponse(render_to_string("console/confirm.html", page, request), status=ASK_AGAIN)
+        return HttpResponse(render_to_string("console/confirm.html", page, request), status=status)
     dialog = render_to_string(question, {**env_context(request), **context}, request)
     body = format_html('<hx-partial hx-target="#dialog" hx-swap="innerHTML">{}</hx-partial>', dialog)
-    return HttpResponse(body + _badge(request), status=ASK_AGAIN)
+    return HttpResponse(body + _badge(request), status=status)
 
 
 def _badge(request: HttpRequest) -> SafeString:

@@ -13,20 +13,24 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse_lazy
 from django.utils.timezone import now
+from django.views.decorators.http import require_http_methods
 
 from tasks_app.console.actions.answers import Said, answer
 from tasks_app.console.actions.guarded import action
 from tasks_app.console.armed import disarm as disarm_session
 from tasks_app.console.armed import is_password
-from tasks_app.console.doors import seen_by_users
+from tasks_app.console.doors import seen_with
 from tasks_app.console.frame import frame_context
 from tasks_app.domain.roles import Right
+
+FORM_METHODS = ["GET", "HEAD", "POST"]
 
 
 class SignIn(LoginView):
     """The login. A session lasts ``DTQ_DJANGO_SESSION_AGE_S`` from here, however much is done in it."""
 
     template_name = "console/login.html"
+    http_method_names = [method.lower() for method in FORM_METHODS]
 
     def form_valid(self, form: Any) -> HttpResponse:
         """The password was right."""
@@ -73,7 +77,7 @@ class ChangePassword(PasswordChangeView):
         return super().form_valid(form)
 
 
-change_password = seen_by_users(ChangePassword.as_view())
+change_password = require_http_methods(FORM_METHODS)(seen_with(Right.VIEW)(ChangePassword.as_view()))
 
 
 @action(Right.VIEW)
