@@ -198,8 +198,8 @@ class EmbeddedServer:
             "dir": str(self.directory),
             "pidfile": str(self.directory / "valkey.pid"),
             "daemonize": "no",
-            # One write per second reaches the disk, each write the kernel: a killed process loses nothing, a power
-            # cut at most a second. Snapshots would be a second, older copy of the same.
+            # One write per second reaches the disk, each write the kernel: a power cut loses a second or two, a killed
+            # process nothing, unless a flush is slow just then. Snapshots would be a second, older copy of the same.
             "appendonly": "yes" if self._aof else "no",
             "appendfsync": "everysec",
             "save": "",

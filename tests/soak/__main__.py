@@ -6,6 +6,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +27,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument("--write", type=Path, help="write the report there as well")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     folder = Path(tempfile.mkdtemp(prefix="dtq-soak-"))
     installation = Installation(folder, retention_s=RETENTION_S, idempotency_s=20)
     # The library reads its settings from the environment, like any program that submits.
