@@ -38,6 +38,7 @@ FAMILY = {
     "LOG": "log:",  # <id>
     "IDEMPOTENCY": "idempotency:",  # <queue>:<key>
     "WORKER": "worker:",  # <worker id>
+    "HANDED": "handed:",  # <worker id>
     "CONTROL": "control:",  # <worker id>, a channel
     "QUEUE": "queue:",  # <queue>:paused
     "WAKE": "wake:",  # <queue>, or * for workers of every queue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +92,7 @@ class Leases:
         self._keys = self._scripts.keys
         # A connection gives up on a reply after its own timeout, so no blocking command may take as long.
         self._longest_wait_s = 0.8 * (client.connection_pool.connection_kwargs.get("socket_timeout") or 60.0)
-        self._turn = itertools.count()
+        self._turn = 0
         self._skip = 0
         self._names: tuple[str, ...] = ()
         self._names_at = float("-inf")
@@ -102,9 +101,11 @@ class Leases:
         """Take up to ``limit`` waiting tasks, ``MAX_CLAIM`` at most, now ``running`` under this worker's lease.
 
         ``queues`` are served strictly in order, each from p9 to p0. Without any, all queues are, starting at another
-        one each time.
+        one each time. Where an answer was lost, the next call brings its tasks, as long as their leases last.
         """
-        return _reply(*await self._scripts.run("claim", worker_id, min(limit, MAX_CLAIM), next(self._turn), *queues))
+        reply = await self._scripts.run("claim", worker_id, min(limit, MAX_CLAIM), self._turn, *queues)
+        self._turn += 1
+        return _reply(*reply)
 
     async def reclaim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
         """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end anyway.

@@ -1,6 +1,7 @@
 -- Takes up to `limit` tasks from the lanes of the given queues (none: every queue), queue by queue in order, p9 first,
 -- and marks them running. Entries that must not run are absorbed.
--- ARGV: worker, limit, turn, queues... Replies {claimed tasks, absorbed entries}.
+-- ARGV: worker, limit, turn, queues... Replies {claimed tasks, absorbed entries}. An answer may be lost on its way: asked
+-- again for the same turn, what it handed out is handed out again. A call that arrives after a later turn takes nothing.
 --#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
 local worker, free, turn = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local reads_left = free + 500 -- absorbing is bounded too
@@ -111,6 +112,26 @@ local function take(lane, queue, band, entry, fields)
   taken[#taken + 1] = { id, attempt, v[6], v[3], queue, band, v[7] or '', v[8] or '', v[11] or '{}' } -- as for_worker()
 end
 
+local last, moment, handed = string.match(redis.call('GET', HANDED .. worker) or '', '^(%d+) (%d+) (.*)$')
+last = tonumber(last) or -1
+if turn < last then
+  return { {}, {} }
+end
+
+-- What the lost answer to this turn had named; this worker runs it without knowing.
+local function hand_out_again()
+  for id in string.gmatch(handed, '%x+') do
+    local v = fields_of(id, 'status', 'worker_id', 'started_at', 'attempt', 'max_attempts', 'task_type', 'queue', 'priority',
+      'timeout_ms', 'payload', 'metadata')
+    if free > 0 and v[1] == 'running' and v[2] == worker and v[3] == moment then
+      leases[#leases + 1] = now + LEASE_MS
+      leases[#leases + 1] = id
+      free = free - 1
+      taken[#taken + 1] = { id, v[4], v[5], v[6], v[7], v[8], v[9] or '', v[10] or '', v[11] or '{}' }
+    end
+  end
+end
+
 local function drain(queue, band)
   local lane = queue .. ':p' .. band
   while free > 0 and reads_left > 0 do
@@ -127,8 +148,11 @@ local function drain(queue, band)
   end
 end
 
-local served = 0
-while served < #order and free > 0 and reads_left > 0 do
+if turn == last then
+  hand_out_again()
+end
+local served, again = 0, #taken
+while again == 0 and served < #order and free > 0 and reads_left > 0 do
   served = served + 1
   for _, band in ipairs(ready(order[served])) do
     drain(order[served], band)
@@ -145,6 +169,13 @@ if free <= 0 or reads_left <= 0 then
       break
     end
   end
+end
+if #taken > again then
+  local ids = {}
+  for i, task in ipairs(taken) do
+    ids[i] = task[1]
+  end
+  redis.call('SET', HANDED .. worker, turn .. ' ' .. now .. ' ' .. table.concat(ids, ' '), 'PX', LEASE_MS)
 end
 commit()
 return { taken, absorbed }
