@@ -16,6 +16,7 @@ from tasks_app.conf import redaction
 from tasks_app.console.fragments import FRAGMENT_PARAM, SHOWN_PARAM
 from tasks_app.console.presenters import numbers, times
 from tasks_app.console.presenters.statuses import Look
+from tasks_app.console.presenters.tasks import task_url
 
 register = template.Library()
 register.filter("count", numbers.count)
@@ -24,6 +25,7 @@ register.filter("duration", numbers.duration)
 register.filter("size", numbers.size)
 register.filter("rate", numbers.rate)
 register.filter("moment", times.exact)
+register.filter("task_url", task_url)
 
 
 @register.filter

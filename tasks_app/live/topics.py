@@ -32,7 +32,7 @@ def decode_message(text: bytes | str) -> list[Change]:
             Change(str(e["status"]), str(e["queue"]), str(e["type"]), int(e.get("count") or len(e["ids"])), _ids(e))
             for e in raw["events"]
         ]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return []
 
 

@@ -9,7 +9,10 @@ from typing import Any
 from tasks_app.domain.errors import UnreadableRecord
 from tasks_app.domain.snapshot import AuditEntry, DeadLetter, Pause
 from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.submission import MAX_MOMENT_MS, QUEUE_PATTERN
 from tasks_app.domain.task import Attempt, LogLine, Task, UnreadableTask
+
+_MOST_DIGITS = 15
 
 SUMMARY = (
     "status",
@@ -55,6 +58,8 @@ def decode_task(task_id: str, names: Sequence[str], values: Sequence[bytes | Non
         missing = [name for name in _REQUIRED if name not in fields]
         if missing:
             raise UnreadableRecord(f"Fields are missing: {', '.join(missing)}", task_id=task_id)
+        if QUEUE_PATTERN.fullmatch(fields["queue"]) is None:
+            raise UnreadableRecord("What stands for its queue is no name of one", task_id=task_id)
         full = "payload" in names
         for name in ("payload", "result"):
             if name in fields:
@@ -125,7 +130,7 @@ def decode_attempt(text: bytes) -> Attempt:
             error_message=raw.get("error_message") or None,
             traceback=raw.get("traceback") or None,
         )
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return Attempt(0, "failed", "", 0, 0, "UnreadableRecord", "The entry of this attempt is damaged")
 
 
@@ -135,7 +140,7 @@ def decode_log_line(text: bytes) -> LogLine:
     at, _, rest = line.partition(" ")
     attempt, _, message = rest.partition(" ")
     if at.isdecimal() and attempt.isdecimal():
-        return LogLine(int(at), int(attempt), message)
+        return LogLine(moment(at), number(attempt), message)
     return LogLine(0, 0, line)
 
 
@@ -145,8 +150,9 @@ def decode_pause(text: bytes | None) -> Pause | None:
         return None
     try:
         raw = json.loads(text)
-        return Pause(by=raw["by"], at=int(raw["at"]), reason=raw.get("reason", ""), until=raw.get("until"))
-    except (ValueError, LookupError, TypeError, AttributeError):
+        until = moment(float(raw.get("until") or 0))
+        return Pause(str(raw["by"]), moment(float(raw["at"])), str(raw.get("reason", "")), until or None)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return Pause(by="", at=0, reason="(unreadable)")
 
 
@@ -172,7 +178,7 @@ def decode_dead_letter(entry: bytes, fields: Mapping[bytes, bytes]) -> DeadLette
         error_message=texts.get("error_message", ""),
         fingerprint=texts.get("fingerprint", ""),
         worker_id=texts.get("worker_id", ""),
-        failed_at=number(texts.get("failed_at")) or entry_ms(entry),
+        failed_at=moment(texts.get("failed_at")) or entry_ms(entry),
     )
 
 
@@ -181,7 +187,7 @@ def decode_audit(entry: bytes, fields: Mapping[bytes, bytes]) -> AuditEntry:
     texts = _texts(fields)
     return AuditEntry(
         entry=entry.decode(),
-        at=number(texts.get("ts")) or entry_ms(entry),
+        at=moment(texts.get("ts")) or entry_ms(entry),
         actor=texts.get("actor", ""),
         action=texts.get("action", ""),
         target=texts.get("target", ""),
@@ -203,7 +209,7 @@ def decode_holder(text: bytes) -> str | None:
 
 def entry_ms(entry: bytes) -> int:
     """The milliseconds in a stream entry's id."""
-    return int(entry.split(b"-")[0])
+    return moment(entry.split(b"-")[0])
 
 
 def _texts(fields: Mapping[Any, Any]) -> dict[str, str]:
@@ -214,6 +220,20 @@ def _integer(fields: Mapping[str, str], name: str) -> int | None:
     return int(fields[name]) if name in fields else None
 
 
-def number(text: str | None) -> int:
-    """A whole number from a stream or heartbeat field; 0 when it is none."""
-    return int(text) if text and text.isdecimal() else 0
+def number(raw: str | bytes | float | None) -> int:
+    """A whole number from a field, a value or a score; 0 when it is none that the queue could have written."""
+    if isinstance(raw, int | float):
+        return int(raw) if 0 <= raw < 10**_MOST_DIGITS else 0
+    text = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
+    return int(text) if text and len(text) <= _MOST_DIGITS and text.isdecimal() else 0
+
+
+def moment(raw: str | bytes | float | None) -> int:
+    """Epoch milliseconds likewise; 0 as well when they lie beyond the calendar."""
+    ms = number(raw)
+    return ms if ms <= MAX_MOMENT_MS else 0
+
+
+def name(raw: bytes) -> str:
+    """A name from a set or an index. One that is no text stays one that nothing else has."""
+    return raw.decode(errors="replace")

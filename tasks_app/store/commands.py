@@ -22,6 +22,7 @@ from tasks_app.domain.snapshot import Actor
 from tasks_app.domain.submission import ttl_ms
 from tasks_app.domain.task import Task
 from tasks_app.domain.transitions import ALLOWED_IN, Action
+from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.ingest import MAX_BULK, Ingest, Receipt
 
@@ -163,7 +164,7 @@ class Commands(Ingest):
             pipe = self._client.pipeline(transaction=False)
             for index in indexes:
                 pipe.zrange(index, 0, MAX_BATCH - 1)
-            ids = [task_id.decode() for members in pipe.execute() for task_id in members]
+            ids = [codec.name(task_id) for members in pipe.execute() for task_id in members]
         return ids[:MAX_BATCH]
 
     def _count(self, indexes: Iterable[str]) -> int:

@@ -56,6 +56,7 @@ _REFUSED_WORDS = {
     "LOADING": "Redis is loading its data",
     "MOVED": "Redis has moved the keys to another node",
     "TRYAGAIN": "Redis is moving the keys to another node",
+    "WRONGTYPE": "A key of the queue holds another kind of value than it should: somebody else has written it",
 }
 
 
@@ -171,6 +172,6 @@ def _why_unavailable(error: RedisError) -> str | None:
         return "Redis cannot be reached"
     text = str(error)
     for word, reason in _REFUSED_WORDS.items():
-        if text.startswith((f"{word} ", f"-{word}")) or f" -{word} " in text:
+        if text.startswith((f"{word} ", f"-{word}")) or f" -{word} " in text or f"error: {word} " in text:
             return reason
     return None

@@ -10,6 +10,7 @@ from redis.exceptions import ResponseError
 from tasks_app.domain.errors import NotFound, StoreUnavailable
 from tasks_app.domain.snapshot import QueueInfo, ServerInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.submission import QUEUE_PATTERN
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.keys import GROUP
@@ -26,7 +27,7 @@ class Fleet(Stats):
 
     def queues(self) -> list[QueueInfo]:
         """Every queue by name, without its bands. Two round trips, seven commands a queue."""
-        names = sorted(name.decode() for name in self._one("smembers", self._keys.queues))
+        names = sorted(filter(QUEUE_PATTERN.fullmatch, map(codec.name, self._one("smembers", self._keys.queues))))
         return self._queue_infos(names)
 
     def queue(self, name: str) -> QueueInfo:
@@ -42,12 +43,12 @@ class Fleet(Stats):
 
     def task_types(self) -> list[str]:
         """The types that some task has. One round trip."""
-        return sorted(name.decode() for name in self._one("smembers", self._keys.types))
+        return sorted(map(codec.name, self._one("smembers", self._keys.types)))
 
     def workers(self) -> list[WorkerInfo]:
         """Workers by id, those included whose heartbeat has just stopped. Two round trips."""
         seen = self._one("zrange", self._keys.workers, 0, -1, withscores=True)
-        ids = [(worker_id.decode(), int(at)) for worker_id, at in seen]
+        ids = [(codec.name(worker_id), codec.moment(at)) for worker_id, at in seen]
 
         def read(pipe: Pipeline) -> None:
             pipe.time()
@@ -72,12 +73,12 @@ class Fleet(Stats):
         time, seen_at, record = self._all(read)
         if seen_at is None:
             raise NotFound(f"There is no worker {worker_id}")
-        return self._worker_info(worker_id, int(seen_at), record, time[0] * 1000 + time[1] // 1000)
+        return self._worker_info(worker_id, codec.moment(seen_at), record, time[0] * 1000 + time[1] // 1000)
 
     def leader(self) -> str | None:
         """The worker or scheduler that leads, if any. One round trip."""
         lock = self._one("get", self._keys.lock)
-        return lock.decode().partition(" ")[2] if lock else None
+        return codec.name(lock).partition(" ")[2] if lock else None
 
     def server(self) -> ServerInfo:
         """The server's version and condition. Two round trips."""
@@ -124,10 +125,10 @@ class Fleet(Stats):
                     queued=queued,
                     pending=pending,
                     retrying=retrying,
-                    running=int(running or 0),
+                    running=codec.number(running),
                     dead_lettered=dead,
                     # An id opens with the milliseconds of its birth, so the oldest one needs no record.
-                    oldest_at=_born_at(oldest[0].decode()) if oldest else None,
+                    oldest_at=_born_at(codec.name(oldest[0])) if oldest else None,
                     pause=codec.decode_pause(pause),
                 )
             )
@@ -154,7 +155,7 @@ class Fleet(Stats):
         return waiting
 
     def _worker_info(self, worker_id: str, seen_at: int, record: dict[bytes, bytes], now: int) -> WorkerInfo:
-        texts = {name.decode(): value.decode(errors="replace") for name, value in record.items()}
+        texts = {codec.name(field): codec.name(value) for field, value in record.items()}
         state = texts.get("state", "gone")
         if record and now - seen_at > heartbeat_ttl_ms(self._config) // 2:
             state = "late"
@@ -164,7 +165,7 @@ class Fleet(Stats):
             host=texts.get("host", ""),
             pid=codec.number(texts.get("pid")),
             version=texts.get("version", ""),
-            started_at=codec.number(texts.get("started_at")),
+            started_at=codec.moment(texts.get("started_at")),
             seen_at=seen_at,
             concurrency=codec.number(texts.get("concurrency")),
             occupied=codec.number(texts.get("occupied")),
@@ -173,8 +174,8 @@ class Fleet(Stats):
             failed=codec.number(texts.get("failed")),
             running=codec.decode_running(texts.get("running", "[]")),
             note=texts.get("note", ""),
-            turned_at=codec.number(texts.get("turned_at")),
-            idle_since=codec.number(texts.get("idle_since")),
+            turned_at=codec.moment(texts.get("turned_at")),
+            idle_since=codec.moment(texts.get("idle_since")),
             task_types=_types(texts.get("task_types")),
         )
 

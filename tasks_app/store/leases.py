@@ -11,6 +11,7 @@ import redis.asyncio
 
 from tasks_app.domain.config import Config
 from tasks_app.domain.status import TaskStatus
+from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.scripts import AsyncScripts
 
@@ -178,7 +179,7 @@ class Leases:
             with translating():
                 names = await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.queues))
             # '*' rings when a queue is born whose own bell nobody listens to yet.
-            self._names = ("*", *sorted(name.decode() for name in names))
+            self._names = ("*", *sorted(map(codec.name, names)))
             self._names_at = time.monotonic()
         return self._names
 
@@ -192,18 +193,19 @@ def _reply(taken: Any, absorbed: Any) -> ClaimReply:
     return ClaimReply(
         [
             Claimed(
-                task_id.decode(),
-                int(attempt),
-                int(max_attempts),
-                task_type.decode(errors="replace"),
-                queue.decode(errors="replace"),
-                int(priority),
-                int(timeout_ms or 0),
+                # All of these are running by now: one that cannot be read must not keep the others from their handlers.
+                codec.name(task_id),
+                codec.number(attempt),
+                codec.number(max_attempts),
+                codec.name(task_type),
+                codec.name(queue),
+                codec.number(priority),
+                codec.number(timeout_ms),
                 # Damaged text reaches the handler's decoder as such and ends the task there, not the whole batch here.
                 payload.decode(errors="surrogateescape"),
                 metadata.decode(errors="surrogateescape"),
             )
             for task_id, attempt, max_attempts, task_type, queue, priority, timeout_ms, payload, metadata in taken
         ],
-        [Absorbed(*(part.decode(errors="replace") for part in entry)) for entry in absorbed],
+        [Absorbed(*map(codec.name, entry)) for entry in absorbed],
     )

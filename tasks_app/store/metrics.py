@@ -9,6 +9,7 @@ import redis
 from tasks_app.domain.config import Config
 from tasks_app.domain.snapshot import QueueInfo, ServerInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
+from tasks_app.store import codec
 from tasks_app.store.queries import Queries
 from tasks_app.store.reader import Pipeline
 from tasks_app.store.totals import OTHER_TYPES, Pair, Totals
@@ -60,7 +61,7 @@ class Observer(Totals, Waiting):
             oldest_waits_ms=self.oldest_waits(),
             totals=totals,
             dead_by_type=self._dead_by_type(sorted({task_type for _, task_type in totals} - {OTHER_TYPES})),
-            refusals={code.decode(): int(number) for code, number in refused.items()},
+            refusals={codec.name(code): codec.number(times) for code, times in refused.items()},
             workers=self._queries.workers(),
             leader=self._queries.leader(),
             overdue=overdue,

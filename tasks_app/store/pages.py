@@ -70,7 +70,7 @@ class TaskPages(Reader):
         """The queues whose indexes hold what is asked for, ``[None]`` for the indexes of all queues together."""
         if where.queue is not None or where.reach.everywhere:
             return [where.queue]
-        names = [name.decode() for name in self._one("smembers", self._keys.queues)]
+        names = [codec.name(raw) for raw in self._one("smembers", self._keys.queues)]
         covered = [name for name in names if where.reach.covers(name)]
         return covered if len(covered) <= _FAN else [None]
 
@@ -110,7 +110,7 @@ class TaskPages(Reader):
         return found or None
 
     def _held_by(self, key: str, queue: str | None) -> list[str]:
-        names = [queue] if queue else [name.decode() for name in self._one("smembers", self._keys.queues)]
+        names = [queue] if queue else [codec.name(raw) for raw in self._one("smembers", self._keys.queues)]
         if not names:
             return []
         holders = self._one("mget", [self._keys.idempotency(name, key) for name in names])

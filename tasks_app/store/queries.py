@@ -129,7 +129,7 @@ class Queries(Fleet):
 
     def dead_letter_groups(self) -> list[DeadLetterGroup]:
         """Dead letters by cause, the latest seen first, at most 200. Two round trips."""
-        prints = [name.decode() for name in self._one("zrevrange", self._keys.fingerprints, 0, _GROUPS - 1)]
+        prints = [codec.name(raw) for raw in self._one("zrevrange", self._keys.fingerprints, 0, _GROUPS - 1)]
 
         def read(pipe: Pipeline) -> None:
             for name in prints:
@@ -140,7 +140,7 @@ class Queries(Fleet):
         groups = []
         for name, record, count in zip(prints, replies[::2], replies[1::2], strict=True):
             if count:
-                texts = {k.decode(): v.decode(errors="replace") for k, v in record.items()}
+                texts = {codec.name(k): codec.name(v) for k, v in record.items()}
                 groups.append(
                     DeadLetterGroup(
                         fingerprint=name,
@@ -148,8 +148,8 @@ class Queries(Fleet):
                         error_class=texts.get("error_class", ""),
                         error_message=texts.get("error_message", ""),
                         count=count,
-                        first_seen=int(texts.get("first_seen", 0)),
-                        last_seen=int(texts.get("last_seen", 0)),
+                        first_seen=codec.moment(texts.get("first_seen")),
+                        last_seen=codec.moment(texts.get("last_seen")),
                     )
                 )
         return groups
@@ -171,7 +171,7 @@ class Queries(Fleet):
     def _dead_letters_of(self, fingerprint: str, cursor: str | None, limit: int, reach: Reach) -> Page[DeadLetter]:
         top = f"({decode_cursor(cursor)}" if cursor else "+"
         index = self._keys.dead_index(fingerprint)
-        ids = [i.decode() for i in self._one("zrevrangebylex", index, top, "-", start=0, num=limit + 1)]
+        ids = [codec.name(i) for i in self._one("zrevrangebylex", index, top, "-", start=0, num=limit + 1)]
         rows = self._pages.rows(ids[:limit])
         items = [
             _dead_letter(task, fingerprint) for task in rows if isinstance(task, Task) and reach.covers(task.queue)

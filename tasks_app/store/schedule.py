@@ -10,6 +10,7 @@ from typing import Any, cast
 import redis.asyncio
 
 from tasks_app.domain.config import Config
+from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.scripts import AsyncScripts
 from tasks_app.store.totals import Fold
@@ -64,7 +65,7 @@ class Schedule:
         if reply == b"NOT_LEADER":
             return Due([], None, leading=False)
         ids, next_due = reply
-        return Due([task_id.decode() for task_id in ids], None if next_due < 0 else int(next_due), leading=True)
+        return Due([codec.name(task_id) for task_id in ids], None if next_due < 0 else int(next_due), leading=True)
 
     async def requeue_claimed(self, token: str, ids: Sequence[str]) -> int:
         """Move claimed tasks into their streams, or to ``expired``. Returns how many moved."""
@@ -111,7 +112,7 @@ class Schedule:
         if not self._queues:
             with translating():
                 names = await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.queues))
-            self._queues = sorted(name.decode() for name in names)
+            self._queues = sorted(map(codec.name, names))
             self._resume_from = ""
             if not self._queues:
                 return
@@ -121,7 +122,7 @@ class Schedule:
                 return
             done, resume_from = reply
             del self._queues[:done]
-            self._resume_from = resume_from.decode()
+            self._resume_from = codec.name(resume_from)
             if not self._queues:
                 return
 

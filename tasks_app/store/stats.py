@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tasks_app.domain.snapshot import QueueFlow, Series, StatsPoint
+from tasks_app.store import codec
 from tasks_app.store.reader import Pipeline, Reader
 from tasks_app.store.scripts import BUCKETS_MS
 
@@ -20,6 +21,9 @@ GRAINS: Mapping[str, tuple[str, int]] = {
 _TEN_MS = 600_000
 _UNROLLED_SPANS = 2
 """Ten-minute spans read as minutes at the end of a coarse window: the running one and the one before it."""
+_SEPARATORS = 2
+"""In the name of a field: ``<queue>|<type>|<measure>``."""
+_BUCKETS = {f"{kind}{bucket}": bucket for kind in "wr" for bucket in range(len(BUCKETS_MS) + 1)}
 _SAMPLED = (b"|depth", b"|oldest")
 _SPAN_MS = {"m": 60_000, "t": 600_000, "h": 3_600_000}
 _COUNTERS = frozenset(
@@ -43,7 +47,7 @@ class Stats(Reader):
         newest = now // span
         numbers = range(newest - count + 1, newest + 1)
         ten = now // _TEN_MS
-        first = max(int(rolled or 0), ten - _UNROLLED_SPANS) + 1
+        first = max(codec.number(rolled), ten - _UNROLLED_SPANS) + 1
         minutes = range(first * 10, now // _SPAN_MS["m"] + 1) if grain != "m" else range(0)
 
         def read(pipe: Pipeline) -> None:
@@ -72,10 +76,12 @@ class Stats(Reader):
         out: dict[str, int] = {}
         for record in self._all(read):
             for name, text in record.items():
-                queue, _, measure = name.decode(errors="replace").split("|", 2)
+                if name.count(b"|") != _SEPARATORS:
+                    continue
+                queue, _, measure = codec.name(name).split("|")
                 if measure in ("submitted", "running"):
                     total = into if measure == "submitted" else out
-                    total[queue] = total.get(queue, 0) + int(text)
+                    total[queue] = total.get(queue, 0) + codec.number(text)
         span = minutes - 1 + max(into_this_one, 1) / 60
         return {
             queue: QueueFlow(into.get(queue, 0) / span, out.get(queue, 0) / span) for queue in into.keys() | out.keys()
@@ -87,7 +93,9 @@ def _summed(records: list[dict[bytes, bytes]]) -> Iterable[tuple[bytes, int]]:
     total: dict[bytes, int] = {}
     for record in records:
         for name, text in record.items():
-            value, before = int(text), total.get(name)
+            if name.count(b"|") != _SEPARATORS:
+                continue  # none of ours
+            value, before = codec.number(text), total.get(name)
             if before is not None:
                 value = max(value, before) if name.endswith(_SAMPLED) else value + before
             total[name] = value
@@ -101,7 +109,7 @@ def _point(at: int, fields: Iterable[tuple[bytes, int]], queue: str | None, task
     depth: int | None = None
     oldest: int | None = None
     for name, value in fields:
-        of_queue, of_type, measure = name.decode(errors="replace").split("|", 2)
+        of_queue, of_type, measure = codec.name(name).split("|")
         if queue is not None and of_queue != queue:
             continue
         if measure == "depth":
@@ -114,8 +122,8 @@ def _point(at: int, fields: Iterable[tuple[bytes, int]], queue: str | None, task
             counters[measure] += value
         elif measure in sums:
             sums[measure] += value
-        elif measure[0] in "wr" and measure[1:].isdigit():
-            (waits if measure[0] == "w" else runs)[int(measure[1:])] += value
+        elif measure in _BUCKETS:
+            (waits if measure[0] == "w" else runs)[_BUCKETS[measure]] += value
     return StatsPoint(
         at=at,
         submitted=counters["submitted"],

@@ -16,6 +16,7 @@ from typing import Any, cast
 import redis.asyncio
 
 from tasks_app.domain.config import Config
+from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.reader import Pipeline, Reader
 from tasks_app.store.scripts import MINUTE_STATS_TTL_MS, AsyncScripts
@@ -27,6 +28,8 @@ OTHER_TYPES = "other"
 Pair = tuple[str, str]
 """A queue and a task type."""
 
+_SEPARATORS = 2
+"""In the name of a field: ``<queue>|<type>|<measure>``."""
 _SAMPLES = frozenset({"depth", "oldest"})
 _MINUTE_MS = 60_000
 _MINUTES_KEPT = MINUTE_STATS_TTL_MS // _MINUTE_MS
@@ -70,9 +73,11 @@ def add_up(
     through: dict[str, int] = {}
     known: set[Pair] = set()
     for name, text in totals.items():
-        field = name.decode(errors="replace")
+        field = codec.name(name)
+        if field.count("|") != _SEPARATORS:
+            continue  # none of ours
         total, _, last = text.partition(b" ")
-        values[field], through[field] = int(total), int(last)
+        values[field], through[field] = codec.number(total), codec.number(last)
         queue, task_type, _ = field.split("|", 2)
         if task_type != OTHER_TYPES:
             known.add((queue, task_type))
@@ -88,7 +93,7 @@ def add_up(
 
 
 def _counts(fields: Mapping[bytes, bytes]) -> dict[str, int]:
-    return {name.decode(errors="replace"): int(text) for name, text in fields.items()}
+    return {codec.name(field): codec.number(text) for field, text in fields.items() if field.count(b"|") == _SEPARATORS}
 
 
 class Totals(Reader):
@@ -103,7 +108,7 @@ class Totals(Reader):
         counted, (seconds, _) = self._all(lambda pipe: (pipe.get(self._keys.counted), pipe.time()))
         newest = seconds * 1000 // _MINUTE_MS
         (fields,) = self._hashes([self._keys.totals])
-        minutes = range(max(int(counted or 0), newest - _MINUTES_KEPT) + 1, newest + 1)
+        minutes = range(max(codec.number(counted), newest - _MINUTES_KEPT) + 1, newest + 1)
         records = self._hashes([self._keys.stats("m", minute) for minute in minutes])
         return add_up(fields, zip(minutes, records, strict=True))
 
@@ -145,7 +150,7 @@ class Fold:
             counted = await self._client.get(self._keys.counted)
             seconds, _ = await self._client.time()
         last = int(seconds) * 1000 // _MINUTE_MS - _SETTLED_AFTER
-        first = max(int(counted or 0), last - _MINUTES_KEPT) + 1
+        first = max(codec.number(counted), last - _MINUTES_KEPT) + 1
         if first > last:
             return
         with translating():
@@ -154,7 +159,7 @@ class Fold:
                 pipe.exists(self._keys.stats("m", minute))
             there = await pipe.execute()
             members = await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.series))
-        known = {_pair(member.decode()) for member in members}
+        known = {_pair(codec.name(member)) for member in members if b"|" in member}
         for minute, found in zip(range(first, last + 1), there, strict=True):
             if not found:
                 continue

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from redis.exceptions import ResponseError
 
+from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.keys import GROUP
 from tasks_app.store.reader import Pipeline, Reader
@@ -35,7 +36,7 @@ class Waiting(Reader):
         """
         (seconds, micros), members = self._all(lambda pipe: (pipe.time(), pipe.smembers(self._keys.ready)))
         now = seconds * 1000 + micros // 1000
-        lanes = sorted(member.decode() for member in members)
+        lanes = sorted(map(codec.name, members))
         if not lanes:
             return {}
         streams = [self._keys.lane(lane) for lane in lanes]
@@ -67,7 +68,7 @@ class Waiting(Reader):
 
     def lanes_by_group(self) -> Lanes:
         """The lanes that may hold something undelivered, by whether workers can read them. Two round trips."""
-        lanes = sorted(member.decode() for member in self._one("smembers", self._keys.ready))
+        lanes = sorted(map(codec.name, self._one("smembers", self._keys.ready)))
         replies = self._groups([self._keys.lane(lane) for lane in lanes]) if lanes else []
         found = Lanes([], [], [])
         for lane, reply in zip(lanes, replies, strict=True):

@@ -47,6 +47,8 @@ from tests.support.server import PrivateServer
         (ResponseError("NOREPLICAS Not enough good replicas"), "lacks the replicas"),
         (ResponseError("BUSY Redis is busy running a script"), "is busy with a script"),
         (ResponseError("LOADING Redis is loading"), "is loading its data"),
+        (ResponseError("WRONGTYPE Operation against a key"), "another kind of value"),
+        (ResponseError("Command # 1 (GET a) of pipeline caused error: WRONGTYPE Operation"), "another kind of value"),
         (ResponseError("Error running script: -OOM command not allowed"), "is out of memory"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value,
@@ -57,7 +59,7 @@ def test_a_server_that_cannot_serve(error: Exception, reason: str) -> None:
     assert told.value.__cause__ is error
 
 
-@pytest.mark.parametrize("error", [ResponseError("WRONGTYPE Operation"), ResponseError("BUSYGROUP"), ValueError("x")])
+@pytest.mark.parametrize("error", [ResponseError("ERR syntax error"), ResponseError("BUSYGROUP"), ValueError("x")])
 def test_a_fault_of_our_own_stays_what_it_is(error: Exception) -> None:
     with pytest.raises(type(error)) as told, translating():
         raise error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tasks_app.domain.errors import UnreadableRecord
+from tasks_app.domain.snapshot import Pause
 from tasks_app.store import codec
 
 WHOLE = {
@@ -75,3 +76,34 @@ def test_a_row_without_a_record_is_none() -> None:
 )
 def test_an_idempotency_record_names_its_task_or_nothing(text: bytes, task_id: str | None) -> None:
     assert codec.decode_holder(text) == task_id
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        *((None, 0), ("", 0), ("7", 7), (b"7", 7), (7, 7), (7.9, 7), ("9" * 15, 10**15 - 1)),
+        *(("-1", 0), ("1.5", 0), ("x", 0), (b"\xff", 0), ("9" * 16, 0), ("9" * 5000, 0)),
+        *((-1.0, 0), (1e15, 0), (float("inf"), 0), (float("nan"), 0)),
+    ],
+)
+def test_a_number_is_one_that_the_queue_could_have_written(raw: str | bytes | float | None, read: int) -> None:
+    assert codec.number(raw) == read
+
+
+@pytest.mark.parametrize(("raw", "read"), [("1000", 1000), ("253402300799999", 253_402_300_799_999), ("9" * 15, 0)])
+def test_a_moment_is_within_the_calendar(raw: str, read: int) -> None:
+    assert codec.moment(raw) == read
+
+
+@pytest.mark.parametrize(
+    ("text", "pause"),
+    [
+        (b'{"by":"op","at":5,"reason":"r","until":9}', Pause("op", 5, "r", 9)),
+        (b'{"by":"op","at":5}', Pause("op", 5, "", None)),
+        (b'{"by":1,"at":1e999,"reason":[],"until":"soon"}', Pause("", 0, "(unreadable)")),
+        (b'{"by":1,"at":1e300,"reason":[1]}', Pause("1", 0, "[1]")),
+        (b"[]", Pause("", 0, "(unreadable)")),
+    ],
+)
+def test_a_damaged_pause_still_pauses(text: bytes, pause: Pause) -> None:
+    assert codec.decode_pause(text) == pause

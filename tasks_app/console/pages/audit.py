@@ -6,8 +6,10 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from tasks_app.conf import redaction
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.domain.snapshot import AuditEntry, Page
+from tasks_app.domain.submission import QUEUE_PATTERN
 from tasks_app.store.cursor import encode_cursor
 
 PAGE = 50
@@ -25,11 +27,15 @@ DETAIL_WORDS = {
 }
 
 
+MOST_DIGITS = 15
+"""Of a number of tasks; Python refuses to read very long ones."""
+
+
 def detail_words(detail: str) -> str:
     """An entry's detail as one would say it; a bare number is how many tasks an action on many of them changed."""
-    if detail.isascii() and detail.isdigit():
+    if detail.isascii() and detail.isdigit() and len(detail) <= MOST_DIGITS:
         return f"{int(detail):,} task{'' if detail == '1' else 's'}"
-    return DETAIL_WORDS.get(detail, detail)
+    return DETAIL_WORDS.get(detail) or redaction().text(detail)
 
 
 class AuditReading(Reading):
@@ -91,7 +97,7 @@ def build_entries(reading: AuditReading) -> dict[str, Any]:
 def _queue_of(target: str) -> str:
     """The queue that an entry speaks of; empty when it speaks of something else."""
     kind, _, name = target.partition(":")
-    return name if kind == "queue" else ""
+    return name if kind == "queue" and QUEUE_PATTERN.fullmatch(name) else ""
 
 
 def _just_above(entry: str) -> str:

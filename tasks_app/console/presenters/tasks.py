@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
 from tasks_app.conf import redaction
 from tasks_app.console.presenters.statuses import GONE, UNREADABLE, Look, look_of, outcome_look
@@ -65,12 +65,20 @@ class Row:
         return " ".join(button.action for button in self.buttons)
 
 
+def task_url(task_id: str) -> str:
+    """A task's page; empty for what somebody planted and no address can hold."""
+    try:
+        return reverse("console:task", args=[task_id])
+    except NoReverseMatch:
+        return ""
+
+
 def buttons(task: Task | UnreadableTask, *, operator: bool) -> list[Button]:
     """All four actions in their fixed order, each with the reason why it cannot be pressed; none for viewers."""
     found: list[Button] = []
     if not operator:
         return found
-    url = reverse("console:task", args=[task.id])
+    url = task_url(task.id)
     for action, look in ACTION_LOOKS.items():
         if isinstance(task, UnreadableTask):
             reason = "" if action is Action.DISCARD else "The record cannot be read; it can only be discarded"
@@ -91,7 +99,7 @@ def bulk_actions(actions: Iterable[Action], *, operator: bool) -> list[tuple[Act
 def row(task: Task | UnreadableTask, *, operator: bool, here: bool = True) -> Row:
     """A task as a list shows it, with the actions that apply to it now."""
     usable = [button for button in buttons(task, operator=operator) if not button.reason]
-    url = reverse("console:task", args=[task.id])
+    url = task_url(task.id)
     if isinstance(task, UnreadableTask):
         return Row(task.id, url, UNREADABLE, reason=task.reason, here=here, buttons=usable)
     at, kind = _telling_time(task)
@@ -110,7 +118,7 @@ def row(task: Task | UnreadableTask, *, operator: bool, here: bool = True) -> Ro
 
 def gone_row(task_id: str) -> Row:
     """A row whose task was removed while it was on the screen."""
-    return Row(task_id, reverse("console:task", args=[task_id]), GONE, here=False)
+    return Row(task_id, task_url(task_id), GONE, here=False)
 
 
 def error_line(error_class: str | None, message: str | None) -> str:

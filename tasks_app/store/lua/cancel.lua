@@ -1,7 +1,8 @@
 -- Cancels tasks: waiting ones end at once, running ones are flagged and their worker is told.
 -- ARGV: actor, address, request id, action for the audit, what to touch ('all' or 'waiting'), audit target or '' for one
 -- entry a task, ids... Replies per id {word, status}.
---#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention scheduled audit commit
+--#include arguments clock unhindered transition index record idempotency terminal stats event enqueue ack retention scheduled audit commit
+expect('tttttt', 't')
 local action, scope, target = ARGV[4], ARGV[5], ARGV[6]
 local replies, in_flight, done = {}, {}, 0
 

@@ -2,7 +2,8 @@
 -- and marks them running. Entries that must not run are absorbed.
 -- ARGV: worker, limit, turn, queues... Replies {claimed tasks, absorbed entries}. An answer may be lost on its way: asked
 -- again for the same turn, what it handed out is handed out again. A call that arrives after a later turn takes nothing.
---#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
+--#include arguments clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
+expect('tnn', 't')
 local worker, free, turn = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local reads_left = free + 500 -- absorbing is bounded too
 local MOST_LANES = 100

@@ -2,7 +2,8 @@
 -- minute. A minute is added to a total once, however often it is sent.
 -- ARGV: token, minute, 1 with the minute's last part else 0, the type that stands for many, then field and amount...
 -- Replies 'OK'.
---#include lock leading clock unhindered
+--#include arguments lock leading clock unhindered
+expect('tntt', 'tn')
 local minute, last, other = tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
 local fields, amounts, pairs_seen = {}, {}, {}
 for i = 5, #ARGV, 2 do

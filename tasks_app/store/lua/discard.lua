@@ -1,6 +1,7 @@
 -- Removes the records of dead-lettered, failed or damaged tasks and everything that belongs to them.
 -- ARGV: actor, address, request id, audit target or '' for one entry a task, ids... Replies per id {word, status}.
---#include clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged audit commit
+--#include arguments clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged audit commit
+expect('tttt', 't')
 local target = ARGV[4]
 local replies, done = {}, 0
 

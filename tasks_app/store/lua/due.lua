@@ -1,6 +1,7 @@
 -- Takes due tasks out of the schedule into the claimed set. ARGV: token, limit.
 -- Replies {ids, ms until the next one is due or -1}.
---#include lock leading clock unhindered index
+--#include arguments lock leading clock unhindered index
+expect('tn')
 local ids = redis.call('ZRANGEBYSCORE', SCHEDULE, '-inf', now, 'LIMIT', 0, ARGV[2])
 if #ids > 0 then
   local claims = {}

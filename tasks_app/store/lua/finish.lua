@@ -1,6 +1,7 @@
 -- Writes how attempts ended. An attempt that is no longer this worker's changes nothing.
 -- ARGV: worker, then WIDTH values per task (see leases.py). Replies per task the status it has now, or LEASE_LOST.
---#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter commit
+--#include arguments clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter commit
+expect('t', 'ttttntttt')
 local WIDTH = 9
 local worker = ARGV[1]
 local released, due, replies = {}, {}, {}

@@ -1,6 +1,7 @@
 -- Ends the leases of tasks this worker will not finish, so that another one re-adopts them at once.
 -- ARGV: worker, then id and attempt per task. Replies how many.
---#include clock unhindered index record enqueue
+--#include arguments clock unhindered index record enqueue
+expect('t', 'tt')
 local worker = ARGV[1]
 local leases, queues = {}, {}
 for i = 2, #ARGV, 2 do

@@ -1,6 +1,7 @@
 -- Makes an API key. ARGV: actor, address, request id, name, how long it lasts in ms ('': for ever), what the audit says,
 -- then its fields (api_keys.py).
---#include clock audit
+--#include arguments clock audit
+expect('ttttot', 'tt')
 local name, key = ARGV[4], API_KEY .. ARGV[4]
 if redis.call('EXISTS', key) == 1 then
   return 'TAKEN'

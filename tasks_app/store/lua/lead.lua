@@ -1,5 +1,6 @@
 -- Takes the leader's lock or renews it. ARGV: token, owner. Replies 1 when the caller leads.
---#include lock unhindered
+--#include arguments lock unhindered
+expect('tt')
 if leads() then
   redis.call('PEXPIRE', LOCK, LOCK_MS)
   return 1

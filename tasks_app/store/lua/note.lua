@@ -2,7 +2,17 @@
 -- ARGV: worker, then per note: id, attempt, progress, text ('' leaves either), number of lines, lines...
 --#include clock record
 local worker = ARGV[1]
+-- A number of lines that is none, or wrong, would stop it half-way or keep it going.
 local at = 2
+while at <= #ARGV do
+  local lines = string.match(ARGV[at + 4] or '', '^%d%d?%d?%d?$')
+  if not lines or at + 4 + lines > #ARGV then
+    error('BAD_ARGUMENTS: no number of lines in place ' .. at + 4)
+  end
+  at = at + 5 + lines
+end
+
+at = 2
 while at <= #ARGV do
   local id, attempt, progress, text, lines = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], tonumber(ARGV[at + 4])
   local v = fields_of(id, 'status', 'attempt', 'worker_id', 'queue', 'task_type')

@@ -1,5 +1,6 @@
 -- Pauses a queue. ARGV: actor, address, request id, queue, reason, until (epoch ms or '').
---#include clock audit announce
+--#include arguments clock audit announce
+expect('ttttto')
 local queue = ARGV[4]
 if redis.call('SISMEMBER', QUEUES, queue) == 0 then
   return 'NOT_FOUND'

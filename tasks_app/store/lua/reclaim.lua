@@ -2,7 +2,8 @@
 -- attempts are used up, ends those whose cancel was asked for.
 -- ARGV: worker, limit, how many expired leases to skip, queues... (none: every queue).
 -- Replies {adopted tasks, settled ones, how many to skip at the next look}.
---#include clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
+--#include arguments clock unhindered transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged handover commit
+expect('tnn', 't')
 local SCAN = 200
 local MOST = 50 -- changes a call: an adoption or a burial costs as much as ten looks
 local worker, free, skip = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -1,5 +1,6 @@
 -- Counts refused submissions. ARGV: reason and number...
---#include unhindered
+--#include arguments unhindered
+expect('', 'tn')
 for i = 1, #ARGV, 2 do
   redis.call('HINCRBY', REFUSED, ARGV[i], ARGV[i + 1])
 end

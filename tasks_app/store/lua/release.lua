@@ -1,6 +1,7 @@
 -- Moves claimed tasks into their streams. ARGV: token, ids... Replies how many moved; a claim that another step settled
 -- in the meantime is skipped.
---#include lock leading clock unhindered transition index record idempotency terminal stats event enqueue ack retention deadletter scheduled damaged commit
+--#include arguments lock leading clock unhindered transition index record idempotency terminal stats event enqueue ack retention deadletter scheduled damaged commit
+expect('t', 't')
 local claims, moved_now = {}, 0
 for i = 2, #ARGV do
   local id = ARGV[i]

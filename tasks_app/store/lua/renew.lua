@@ -1,6 +1,7 @@
 -- Extends the leases of running tasks, never past a task's own timeout plus a grace.
 -- ARGV: worker, then id and attempt per task. Replies {lost ids, ids whose cancel was asked for}.
---#include clock unhindered index record
+--#include arguments clock unhindered index record
+expect('t', 'tt')
 local worker = ARGV[1]
 local lost, cancel, leases = {}, {}, {}
 for i = 2, #ARGV, 2 do

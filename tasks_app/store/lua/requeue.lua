@@ -1,7 +1,8 @@
 -- Brings dead-lettered or failed tasks back: attempt 1, fresh budget and TTL clock, their old attempts kept.
 -- ARGV: actor, address, request id, then WIDTH values per task: id, the attempt the caller saw, its requeue count, new
 -- metadata, TTL in ms or ''. Replies per task {word, status}; CHANGED when the record is not what the caller saw.
---#include clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter audit commit
+--#include arguments clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter audit commit
+expect('ttt', 'ttnto')
 local WIDTH = 5
 local replies = {}
 

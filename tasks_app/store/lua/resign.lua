@@ -1,5 +1,6 @@
 -- Gives the leader's lock up, if the caller holds it. ARGV: token.
---#include lock
+--#include arguments lock
+expect('t')
 if leads() then
   return redis.call('DEL', LOCK)
 end

@@ -1,5 +1,6 @@
 -- Resumes a queue. ARGV: actor, address, request id, queue.
---#include clock audit enqueue announce
+--#include arguments clock audit enqueue announce
+expect('tttt')
 local queue = ARGV[4]
 if redis.call('SISMEMBER', QUEUES, queue) == 0 then
   return 'NOT_FOUND'

@@ -1,6 +1,7 @@
 -- Sums ten minutes' statistics into one hash, and six of those into an hour's. Computed anew from its parts each time,
 -- so doing it twice does no harm. ARGV: token. Replies how many ten-minute spans are left to do.
---#include lock leading clock unhindered
+--#include arguments lock leading clock unhindered
+expect('t')
 local TEN_MS = 600000
 local SAMPLED = { depth = true, oldest = true }
 

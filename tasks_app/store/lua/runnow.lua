@@ -1,6 +1,7 @@
 -- Sends scheduled tasks to their streams before they are due.
 -- ARGV: actor, address, request id, ids... Replies per id {word, status}.
---#include clock transition index record idempotency terminal stats event enqueue ack retention scheduled audit commit
+--#include arguments clock transition index record idempotency terminal stats event enqueue ack retention scheduled audit commit
+expect('ttt', 't')
 local replies = {}
 
 local function run_now(id)

@@ -1,5 +1,6 @@
 -- Samples the queues' depth and the age of their oldest waiting task. ARGV: token, queues...
---#include lock leading clock unhindered
+--#include arguments lock leading clock unhindered
+expect('t', 't')
 local key = STATS .. 'm:' .. math.floor(now / 60000)
 
 local function keep_greatest(field, value)

@@ -1,7 +1,8 @@
 -- Accepts tasks: record, index, stream or schedule entry, idempotency key and event together, or none of it.
 -- ARGV: WIDTH values per task (see commands.py). Replies per task {'ACCEPTED', id} or {refusal, task id or ''},
 -- after the moment of acceptance.
---#include clock transition index record idempotency terminal stats event enqueue ack retention commit
+--#include arguments clock transition index record idempotency terminal stats event enqueue ack retention commit
+expect('', 'tttdnnttwott')
 local WIDTH = 12
 local depths, known, due, keyed, replies = {}, {}, {}, {}, { now }
 

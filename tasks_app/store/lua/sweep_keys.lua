@@ -1,5 +1,6 @@
 -- Keeps the idempotency keys of live tasks alive: an expiry that comes near is moved on. ARGV: token, limit.
---#include lock leading clock unhindered record idempotency
+--#include arguments lock leading clock unhindered record idempotency
+expect('tn')
 local extended = 0
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYED, '-inf', now + IDEM_TTL_MS / 2, 'LIMIT', 0, ARGV[2])) do
   local v = fields_of(id, 'status', 'queue', 'idempotency_key')

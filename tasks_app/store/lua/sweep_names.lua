@@ -1,6 +1,7 @@
 -- Forgets what has left: workers whose heartbeat has expired, types without a task, cancelled ids whose entry is gone.
 -- ARGV: token, how many cancelled ids. Replies how many of them.
---#include lock leading clock unhindered
+--#include arguments lock leading clock unhindered
+expect('tn')
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', WORKERS, '-inf', now - HEARTBEAT_TTL_MS, 'LIMIT', 0, 100)) do
   if redis.call('EXISTS', WORKER .. worker) == 0 then
     redis.call('ZREM', WORKERS, worker)

@@ -2,7 +2,8 @@
 -- is gone a new one, forgets those whose record is gone, settles what is pending on consumers that are gone, and removes
 -- those. ARGV: token, where the last look at the first queue ended ('' from the start), queues...
 -- Replies {how many queues are done, where the next look at the one after them begins}.
---#include lock leading clock unhindered transition index record idempotency terminal stats event enqueue ack retention commit
+--#include arguments lock leading clock unhindered transition index record idempotency terminal stats event enqueue ack retention commit
+expect('tt', 't')
 local LOOKS = 200 -- at records and at consumers
 local FORGOTTEN = 5000 -- lost ids, times the indexes by type that each may stand in
 local looks = LOOKS

@@ -1,5 +1,6 @@
 -- Removes the index members of records that retention has taken. ARGV: token, limit of members. Replies how many ids.
---#include lock leading clock unhindered index enqueue attempts deadletter
+--#include arguments lock leading clock unhindered index enqueue attempts deadletter
+expect('tn')
 local swept = 0
 
 local function still_there(id, status)

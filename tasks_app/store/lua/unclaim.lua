@@ -1,6 +1,7 @@
 -- Returns claims that were never released (their scheduler died) to the schedule. ARGV: token, limit, how old in ms.
 -- Replies how many.
---#include lock leading clock unhindered index
+--#include arguments lock leading clock unhindered index
+expect('tnn')
 local ids = redis.call('ZRANGEBYSCORE', CLAIMED, '-inf', now - tonumber(ARGV[3]), 'LIMIT', 0, ARGV[2])
 local due = {}
 for i, id in ipairs(ids) do
