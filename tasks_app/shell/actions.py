@@ -25,6 +25,7 @@ from tasks_app.domain.snapshot import Actor, TaskFilter
 from tasks_app.domain.status import TaskStatus
 from tasks_app.shell import output
 from tasks_app.shell.output import Output
+from tasks_app.store.commands import MAX_BATCH
 
 Outputs = Iterator[Output | DtqError]
 
@@ -85,8 +86,23 @@ def cancel(args: Namespace) -> Outputs:
 
 
 def requeue(args: Namespace) -> Outputs:
-    """Revive dead-lettered or failed tasks."""
-    return _each(args, runtime.commands().dlq_requeue, "queued")
+    """Revive dead-lettered or failed tasks: those that are named, or with ``--fingerprint`` all that died alike."""
+    if bool(args.ids) == bool(args.fingerprint):
+        raise ValidationError({"requeue": ["wants either ids or --fingerprint"]})
+    return _each(args, runtime.commands().dlq_requeue, "queued") if args.ids else _requeue_alike(args.fingerprint)
+
+
+def _requeue_alike(fingerprint: str) -> Outputs:
+    """Page by page; what is refused stays dead and is passed by."""
+    who, cursor = actor(), None
+    while True:
+        page = runtime.queries().dead_letters(cursor, MAX_BATCH, fingerprint)
+        ids = [letter.task_id for letter in page.items]
+        for task_id, refusal in runtime.commands().requeue_many(ids, who).items() if ids else ():
+            yield refusal or output.acted(task_id, "queued")
+        cursor = page.next
+        if cursor is None:
+            return
 
 
 def run_now(args: Namespace) -> Outputs:

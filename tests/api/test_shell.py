@@ -230,6 +230,29 @@ def test_pause_resume_and_purge(run: type[Ran], api: Api, hand: Hand) -> None:
     assert run("purge", "default").out == "1 done, 0 remaining\n"
 
 
+def test_all_that_died_alike_come_back_together(
+    run: type[Ran], api: Api, hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "MAX_BATCH", 2)  # so that five take several pages
+
+    def die(message: str = "no", **fields: Any) -> str:
+        task_id = api.submit(**fields)
+        assert hand.fail(message=message) == [task_id]
+        return task_id
+
+    alike = [die() for _ in range(5)]
+    other = die(message="something else")
+    groups = run("dlq", "--groups", "--json").json[0]["items"]
+    by_count = {group["count"]: group["fingerprint"] for group in groups}
+    ran = run("requeue", "--fingerprint", by_count[5], "--json")
+    assert (ran.code, sorted(line["id"] for line in ran.json)) == (0, sorted(alike))
+    assert {api.get(f"tasks/{task_id}").body["status"] for task_id in alike} == {"queued"}
+    assert api.get(f"tasks/{other}").body["status"] == "dead_lettered"
+    assert run("requeue", "--fingerprint", by_count[5]).code == 0
+    for wrong in (("requeue",), ("requeue", other, "--fingerprint", by_count[5])):
+        assert run(*wrong).code == 2
+
+
 def test_purging_dead_letters(run: type[Ran], api: Api, hand: Hand) -> None:
     api.submit()
     hand.fail()

@@ -49,11 +49,13 @@ class Command(BaseCommand):
         waiting.add_argument("--wait", type=_seconds, metavar="SECONDS")
         for name, act in (
             ("cancel", actions.cancel),
-            ("requeue", actions.requeue),
             ("run-now", actions.run_now),
             ("discard", actions.discard),
         ):
             word(name, act).add_argument("ids", nargs="+", metavar="ID")
+        reviving = word("requeue", actions.requeue)
+        reviving.add_argument("ids", nargs="*", metavar="ID")
+        reviving.add_argument("--fingerprint", help="all dead letters that failed alike (see dlq --groups)")
         word("queues", actions.queues)
         pausing = word("pause", actions.pause)
         pausing.add_argument("queue")
