@@ -83,6 +83,7 @@ class TestLimits:
         assert redis_client.hget("dtq:stats:refused", "rate_limited") == b"1"
 
 
+@pytest.mark.real_redis  # metrics need INFO, which fakeredis has not
 class TestWithoutTheAlmightyKey:
     def test_open_mode_ends_with_the_first_key_and_returns_with_the_last(self, api: Api, wired: Configure) -> None:
         assert api.get("queues").status == 200
@@ -110,6 +111,7 @@ def test_the_audit_names_the_key_and_where_it_came_from(almighty: Keyed, grant: 
     assert entry["request_id"] == "r-1"
 
 
+@pytest.mark.real_redis
 def test_a_key_costs_one_call_and_the_almighty_one_none(
     almighty: Keyed, grant: Callable[..., Keyed], redis_client: redis.Redis
 ) -> None:
