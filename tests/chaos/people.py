@@ -128,6 +128,8 @@ class Operator(Person):
                 self._do_something(commands)
             except DtqError:
                 continue  # refused, or out of reach: an operator tries something else
+        while self.world.late_calls:  # a pause of an hour ago may be among them
+            self.nap(1.0)
         for queue in QUEUES:
             self._resume(commands, queue)
 

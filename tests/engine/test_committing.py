@@ -83,6 +83,18 @@ async def test_outcomes_survive_an_outage(bench: Bench) -> None:
     assert len(bench.leases.finished) == 1
 
 
+async def test_the_last_flush_takes_everything_or_says_what_it_could_not(bench: Bench) -> None:
+    for number in range(MAX_FINISH + 1):
+        bench.end(f"t{number}")
+    bench.leases.away()
+    with capture_logs() as logs:
+        await bench.committer.last_flush()
+    assert [(line["event"], line["tasks"]) for line in logs] == [("OUTCOMES_NOT_WRITTEN", MAX_FINISH + 1)]
+    await bench.committer.last_flush()
+    assert [len(batch) for batch in bench.leases.batches] == [MAX_FINISH, 1]
+    assert bench.committer.empty
+
+
 async def test_batches_are_bounded_in_number_and_size(bench: Bench) -> None:
     for number in range(MAX_FINISH + 1):
         bench.end(f"t{number}")

@@ -67,6 +67,14 @@ class Committer:
         if not self._waiting:
             self._some.clear()
 
+    async def last_flush(self) -> None:
+        """Commit what still waits, once nobody else flushes: Redis may be back since the loop began to wait."""
+        try:
+            while self._waiting:
+                await self.flush()
+        except StoreUnavailable:
+            log.warning("OUTCOMES_NOT_WRITTEN", tasks=len(self._waiting))  # their leases run out, and they run again
+
     def _next_batch(self) -> list[tuple[Execution, Finish]]:
         batch = self._waiting[:MAX_FINISH]
         chars = 0

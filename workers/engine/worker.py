@@ -130,6 +130,7 @@ class Worker:
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
+            await self._committer.last_flush()
             if self._control is not None:
                 await self._control.close()
             self._ticks.stop()
@@ -223,9 +224,7 @@ class Worker:
         if given:
             await self._cleanup()
             await self._give_back(given)
-        hurried = self._stop_now.is_set()
-        if not await self._settle(FLUSH_WHEN_HURRIED_S if hurried else FLUSH_S):
-            log.warning("OUTCOMES_NOT_WRITTEN", tasks=len(self._leased))  # their leases run out, and they run again
+        await self._settle(FLUSH_WHEN_HURRIED_S if self._stop_now.is_set() else FLUSH_S)
 
     async def _cleanup(self) -> None:
         """Let coroutines that were cancelled just now clean up, before their tasks can start elsewhere."""
