@@ -21,8 +21,8 @@
     }
     dtq.lastAction = Date.now();
     if (status && status !== 428) {
-      // A refusal (a name typed wrong) leaves the dialog open for another try.
-      if (status < 300 || dialog.contains(form)) form.closest("dialog[open]")?.close();
+      // A name typed wrong leaves its dialog open for another try.
+      if (status < 300 || !form.hasAttribute("data-again")) form.closest("dialog[open]")?.close();
       if (status < 300) document.dispatchEvent(new CustomEvent("dtq:done", { detail: { form } }));
       dtq.acted?.();
     }
@@ -34,6 +34,12 @@
       dialog.dataset.fresh = dialog.firstElementChild.dataset.key;
       if (dialog.open) dialog.querySelector("[autofocus]")?.focus(); // one question followed another
       else dialog.showModal();
+    }
+  });
+  // What a form sent and the server took is not typed text any more, also when a question came in between.
+  document.addEventListener("dtq:done", (event) => {
+    for (const form of document.querySelectorAll("form[data-resets]")) {
+      if (form.action === event.detail.form.action) form.reset();
     }
   });
   dialog.addEventListener("close", () => {

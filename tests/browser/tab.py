@@ -11,7 +11,7 @@ from playwright.async_api import BrowserContext, ConsoleMessage, Page, Request, 
 expect.set_options(timeout=8000)
 
 # A refused action's status is told to the console by the browser itself; the status is what the test asserts.
-_REFUSAL = re.compile(r"status of (400|404|409|410|428)")
+_REFUSAL = re.compile(r"status of (400|403|404|409|410|428|429)")
 
 
 class Tab:

@@ -120,7 +120,7 @@ async def test_a_purge_wants_the_queues_name(tab: Tab, stage: Stage) -> None:
     task_id = stage.submit(queue="mail")
     await tab.go("/queues/mail/")
     await tab.page.get_by_role("button", name="Purge…").click()
-    dialog = tab.page.locator("#purge")
+    dialog = tab.page.locator("#dialog")
     await dialog.get_by_label("Type mail to confirm").fill("male")
     await dialog.get_by_role("button", name="Purge").click()
     await expect(tab.page.locator("#toasts")).to_contain_text("Nothing was purged")

@@ -1,4 +1,4 @@
-"""Sessions, history, the keyboard, small screens, sub-paths, and what axe has to say."""
+"""History, the keyboard, small screens, sub-paths, and what axe has to say."""
 
 from __future__ import annotations
 
@@ -28,66 +28,6 @@ NASTY = [
     '" onmouseover=alert(3) x="',
     "{{7*7}}",
 ]
-PASSWORD = "correct horse battery"
-
-
-def _add_user(site: Site, name: str, role: str) -> None:
-    site.manage("createoperator", name, "--role", role, OPERATOR_PASSWORD=PASSWORD)
-
-
-async def _sign_in(tab: Tab, name: str) -> None:
-    await tab.page.get_by_label("User name").fill(name)
-    await tab.page.get_by_label("Password").fill(PASSWORD)
-    await tab.page.get_by_role("button", name="Sign in").click()
-
-
-async def test_a_session_that_ends_leads_to_a_login_and_back(
-    make_site: Callable[..., Site], browser: Browser, stage: Stage
-) -> None:
-    site = make_site(api_key="secret-key")
-    _add_user(site, "ada", "operator")
-    task_id = stage.submit()
-    context = await new_context(browser)
-    tab = await open_tab(context, site.root)
-    await tab.go("/tasks/?status=queued")
-    await expect(tab.page.get_by_role("heading", name="Sign in to dtq")).to_be_visible()
-    await _sign_in(tab, "ada")
-    await expect(tab.page).to_have_url(re.compile(r"/tasks/\?status=queued$"))
-    await tab.live()
-    await expect(tab.page.get_by_text("Open local mode")).to_have_count(0)
-    await context.clear_cookies()
-    stage.submit()
-    await expect(tab.page.get_by_role("heading", name="Sign in to dtq")).to_be_visible(timeout=15_000)
-    tab.forgive()
-    await _sign_in(tab, "ada")
-    await expect(tab.page).to_have_url(re.compile(r"/tasks/\?status=queued$"))
-    await tab.page.locator(f"#t-{task_id} button", has_text="Cancel").click()
-    await expect(tab.page.locator("#toasts")).to_contain_text("cancelled")
-    await tab.go("/audit/")
-    await expect(tab.page.locator("tbody tr").first).to_contain_text("ada")
-    tab.check()
-    await context.close()
-
-
-async def test_viewers_see_and_cannot_act(make_site: Callable[..., Site], browser: Browser, stage: Stage) -> None:
-    site = make_site(api_key="secret-key")
-    _add_user(site, "vera", "viewer")
-    task_id = stage.submit()
-    context = await new_context(browser)
-    tab = await open_tab(context, site.root)
-    await tab.go(f"/tasks/{task_id}/")
-    await _sign_in(tab, "vera")
-    await expect(tab.page.locator("#f-head .badge")).to_have_text("queued")
-    await expect(tab.page.locator("[data-action]")).to_have_count(0)
-    answer = await tab.page.evaluate(
-        """async () => {
-            const form = document.querySelector("form[action$='/logout/']");
-            return (await fetch("cancel/", {method: "POST", body: new FormData(form)})).status;
-        }"""
-    )
-    assert answer == 403
-    assert stage.status(task_id) == "queued"
-    await context.close()
 
 
 async def test_back_and_reload_give_whole_pages(tab: Tab, stage: Stage) -> None:

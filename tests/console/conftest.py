@@ -32,6 +32,7 @@ def configure(
 ) -> Iterator[Configure]:
     """Sets ``DTQ_`` variables by their short names; the console then speaks to the test server under them."""
     settings.STATIC_ROOT = tmp_path
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # slow ones are slow on purpose
     original = runtime.client
     monkeypatch.setattr(runtime, "client", lambda: redis_client)
     monkeypatch.setattr(runtime.client, "cache_clear", original.cache_clear, raising=False)

@@ -186,10 +186,10 @@ def test_which_actions_are_armed(stage: Stage) -> None:
         "/users/add/": True,
         f"/users/{user.pk}/": True,
     }
-    found = {path: "arm-password" in root.post(path).text for path in asked}
+    found = {path: "data-arm" in root.post(path).text for path in asked}
     assert found == asked
     bulk = {
-        act: "arm-password" in root.post("/tasks/bulk/", {"ids": "x", "action": act}).text
+        act: "data-arm" in root.post("/tasks/bulk/", {"ids": "x", "action": act}).text
         for act in ("cancel", "discard", "requeue", "run-now")
     }
     assert bulk == {"cancel": True, "discard": True, "requeue": False, "run-now": False}
