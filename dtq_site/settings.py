@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ STATIC_URL = "static/"
 _uplot = importlib.util.find_spec("uplot")
 _uplot_dirs = [("uplot", Path(path) / "static") for path in (_uplot.submodule_search_locations or [])] if _uplot else []
 STATICFILES_DIRS = [BASE_DIR / "static", *_uplot_dirs]
-STATIC_ROOT = DTQ.data_dir / "static"
+STATIC_ROOT = BASE_DIR / SITE.static_dir if SITE.static_dir else DTQ.data_dir / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "dtq_site.static_storage.HashedStaticFiles"},
@@ -138,7 +139,8 @@ WHITENOISE_USE_FINDERS = True
 
 # Whether a request came over TLS the web server says: it hears of it from the proxies that the settings trust.
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE.behind_https
-SECURE_REDIRECT_EXEMPT = [r"^health$", r"^ready$", r"^metrics$"]  # asked for from inside, past the proxy
+_root = re.escape(f"{FORCE_SCRIPT_NAME or ''}/".lstrip("/"))
+SECURE_REDIRECT_EXEMPT = [f"^{_root}{name}$" for name in ("health", "ready", "metrics")]  # asked for past the proxy
 SECURE_HSTS_SECONDS = SITE.hsts_seconds if SITE.behind_https else 0
 # Other names of the domain, and its place in browsers' own lists, are for its owner to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -174,6 +176,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     # 3.1 is plain JSON Schema, so the tests can hold real answers against it.
     "OAS_VERSION": "3.1.0",
     "LICENSE": {"name": "MIT"},
+    "SERVERS": [{"url": FORCE_SCRIPT_NAME}] if FORCE_SCRIPT_NAME else [],
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],

@@ -28,6 +28,7 @@ class Site:
     hsts_seconds: int = 31_536_000
     session_age_s: int = 43_200
     secret_key: str = field(default="", repr=False)
+    static_dir: str = ""
     # More threads than this compete for the interpreter lock; fewer leave it idle while requests wait for Redis.
     threads: int = 16
     debug: bool = False
