@@ -108,6 +108,8 @@ class Installation:
             process = self._running[name]
             if not process.alive or (number is not signal.SIGCONT and process.pid in self._told):
                 return None
+            if number is signal.SIGTERM and b"_STARTED" not in process.log.read_bytes():
+                return None  # it still imports, and would end as any program does then
             self.blows.append(Blow(time.time(), name, process.pid, number.name))
             if number is signal.SIGTERM:
                 self._told.add(process.pid)
@@ -129,7 +131,7 @@ class Installation:
             found = {name: self._running[name].pid for name in (STEADY, "scheduler") if self._running[name].alive}
             found["web, parent"] = self.pid("web")
             if self._server_up:
-                found["server"] = self.server.pid
+                found[f"server {self.server.pid}"] = self.server.pid
             found |= {f"web {pid}": pid for pid in self.web_children()}
             found |= {f"{STEADY}, guard": child.pid for child in psutil.Process(self.pid(STEADY)).children()}
             return found

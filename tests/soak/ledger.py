@@ -58,6 +58,9 @@ class Reasons:
             return "the server was away"
         if run.end == "stopped":
             return "its attempt was stopped"
+        # Frozen between its claim and its start, and begun when it thawed, its lease long gone.
+        if following.attempt < run.attempt and self._blow_between(following.pid, 0.0, following.at):
+            return "a worker began late, after it had been frozen"
         return ""
 
     def _blow_between(self, pid: int, since: float, until: float) -> bool:

@@ -85,6 +85,13 @@ def test_a_second_run_needs_a_reason(
     assert accounts.duplicates(book, runs, reasons).holds is excused
 
 
+def test_an_old_attempt_may_begin_after_a_new_one_only_on_a_worker_that_was_struck(book: Book, tmp_path: Path) -> None:
+    runs = runs_of(tmp_path, "2 start 7 10.0", "2 done 7 11.0", "1 start 9 12.0", "1 done 9 13.0")
+    frozen, elsewhere = Blow(5.0, "worker 2", 9, "SIGSTOP"), Blow(5.0, "worker 3", 8, "SIGSTOP")
+    assert accounts.duplicates(book, runs, ledger.Reasons([frozen], runs, set())).holds
+    assert not accounts.duplicates(book, runs, ledger.Reasons([elsewhere], runs, set())).holds
+
+
 def test_an_error_in_a_log_is_told_and_a_flood_as_well(tmp_path: Path) -> None:
     log = tmp_path / "web-0.log"
     log.write_text('{"level": "info", "event": "A"}\n')
