@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 
 from tasks_app import runtime
@@ -84,6 +84,13 @@ def test_a_user_that_exists_is_not_changed_by_accident() -> None:
     _run("otto", "--password-stdin")
     with pytest.raises(CommandError, match="otto exists. Say what to change"):
         _run("otto", "--password-stdin")
+
+
+def test_a_database_that_was_not_migrated_is_told_as_that() -> None:
+    Group.objects.all().delete()
+    with pytest.raises(CommandError, match=r"Run manage.py migrate first"):
+        _run("otto", "--password-stdin")
+    assert not User.objects.exists()
 
 
 def test_without_redis_the_first_user_is_made_and_the_gap_in_the_audit_told(monkeypatch: pytest.MonkeyPatch) -> None:

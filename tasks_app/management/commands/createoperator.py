@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DatabaseError
 
@@ -47,13 +47,12 @@ class Command(BaseCommand):
         """Make or change the user."""
         people = People(_Audit(self.stderr), actor())
         try:
-            user = people.find(options["name"])
-        except NotFound:
-            user = None
-        except DatabaseError as error:
-            raise CommandError(f"The database cannot be used ({error}). Run manage.py migrate first.") from error
-        try:
-            self._change(people, user, options) if user else self._add(people, options)
+            try:
+                self._change(people, people.find(options["name"]), options)
+            except NotFound:
+                self._add(people, options)
+        except (DatabaseError, Group.DoesNotExist) as error:
+            raise CommandError(f"The database is not ready ({error}). Run manage.py migrate first.") from error
         except DtqError as error:
             raise CommandError(f"{error.message}.") from error
 
