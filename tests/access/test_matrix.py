@@ -36,7 +36,7 @@ ELSEWHERE = "/api/v1/<>"
 
 
 def test_the_tables_name_every_url_of_the_site_and_no_other() -> None:
-    assert set(ROWS) == served()
+    assert set(ROWS) == served(), "docs/access.md says of each URL who may use it"
 
 
 def test_the_tables_have_the_columns_that_are_asked_for() -> None:
