@@ -39,7 +39,10 @@ def ready(request: HttpRequest) -> HttpResponse:
     """200 when every check holds, else 503: ``{ready, checks: [{name, ok, detail}]}``."""
     checks = run_checks()
     holds = all(check.ok for check in checks)
-    return _json({"ready": holds, "checks": [asdict(check) for check in checks]}, 200 if holds else 503)
+    response = _json({"ready": holds, "checks": [asdict(check) for check in checks]}, 200 if holds else 503)
+    # Django would log each 503 as an error: a flood of what the probe is told anyway.
+    response._has_been_logged = True  # type: ignore[attr-defined]  # what Django itself sets once it has logged
+    return response
 
 
 def run_checks() -> list[Check]:

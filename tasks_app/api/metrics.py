@@ -15,6 +15,7 @@ from tasks_app.api.exposition import FleetCollector
 from tasks_app.conf import config
 from tasks_app.domain.api_key import Scope
 from tasks_app.domain.errors import KeyRefused, NotPermitted, RateLimited, StoreUnavailable
+from tasks_app.live.outage import outage_log
 
 _BEARER = "bearer "
 
@@ -42,7 +43,10 @@ def metrics(request: HttpRequest) -> HttpResponse:
         answer["Retry-After"] = str(seconds_until(error))
         return answer
     except StoreUnavailable as error:
-        return _text(f"No metrics: {error.message}\n", 503)
+        outage_log.refused(request.path, error)
+        response = _text(f"No metrics: {error.message}\n", 503)
+        response._has_been_logged = True  # type: ignore[attr-defined]  # by the line before, one a second at most
+        return response
     registry = CollectorRegistry(auto_describe=False)
     registry.register(FleetCollector(seen, config()))
     encode, content_type = choose_encoder(request.META.get("HTTP_ACCEPT", ""))

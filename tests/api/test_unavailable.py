@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.test import Client
 
 from tasks_app import runtime
 from tasks_app.domain.errors import StoreUnavailable
@@ -106,6 +107,14 @@ def test_a_replica_refuses_writes_and_serves_reads(server: PrivateServer) -> Non
     body = ready(api)
     assert [(check["name"], check["ok"]) for check in body["checks"]] == [("redis", True), ("writable", False)]
     assert "replica" in body["checks"][-1]["detail"]
+
+
+def test_probes_and_scrapes_leave_no_error_in_the_log(server: PrivateServer, caplog: pytest.LogCaptureFixture) -> None:
+    server.kill()
+    with caplog.at_level("WARNING", logger="django.request"):
+        for path in ("/ready", "/metrics", "/api/v1/queues"):
+            assert Client().get(path).status_code == 503
+    assert not caplog.records
 
 
 def test_ready_tells_each_check(server: PrivateServer) -> None:

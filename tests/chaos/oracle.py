@@ -91,6 +91,10 @@ class Oracle:
 
     def _claim(self, args: Sequence[Any], reply: Any, now: int) -> None:
         for task in reply[0]:
+            held = self._held(task[0].decode(), int(task[1]), args[0])
+            if held is not None:  # the answer that named it was lost
+                held.expires, held.alive_at = now + self._lease_ms, now
+                continue
             if task[0].decode() in self._grants:
                 self._blame(f"{task[0].decode()} was claimed while {self._grants[task[0].decode()]} holds it")
             self._grant(args[0], task, now, "claim")

@@ -38,6 +38,9 @@ class Host(Protocol):
     ledger: Ledger
     faults: Faults
 
+    @property
+    def late_calls(self) -> int: ...
+
     def put(self, call: Call) -> None: ...
 
     def blame(self, what: str) -> None: ...

@@ -124,12 +124,13 @@ def main(descriptor: int, worker_pid: int) -> None:
             heartbeat_every_s=config.heartbeat_interval_s,
         )
         log.debug("LEASE_GUARD_READY", worker_id=worker_id)
+        message = bytearray(MAX_MESSAGE_BYTES)  # once: a new one for each message scatters the memory
         while os.getppid() == worker_pid:
             try:
-                message = line.recv(MAX_MESSAGE_BYTES)
-                if not message:
+                length = line.recv_into(message)
+                if not length:
                     return
-                guard.hear(message, time.monotonic())
+                guard.hear(bytes(memoryview(message)[:length]), time.monotonic())
             except TimeoutError:
                 _step(guard)
 
