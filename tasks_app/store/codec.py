@@ -222,10 +222,11 @@ def _integer(fields: Mapping[str, str], name: str) -> int | None:
 
 def number(raw: str | bytes | float | None) -> int:
     """A whole number from a field, a value or a score; 0 when it is none that the queue could have written."""
+    if isinstance(raw, bytes):  # first, since a claim reads four of them a task
+        return int(raw) if raw.isdigit() and len(raw) <= _MOST_DIGITS else 0
     if isinstance(raw, int | float):
         return int(raw) if 0 <= raw < 10**_MOST_DIGITS else 0
-    text = raw.decode(errors="replace") if isinstance(raw, bytes) else raw
-    return int(text) if text and len(text) <= _MOST_DIGITS and text.isdecimal() else 0
+    return int(raw) if raw and len(raw) <= _MOST_DIGITS and raw.isdecimal() else 0
 
 
 def moment(raw: str | bytes | float | None) -> int:
