@@ -41,6 +41,10 @@ class Mailbox:
         self.resync = True
         self._bell.set()
 
+    def wake(self) -> None:
+        """From now on the mailbox gets what happens; a stream that waits for that may greet its listener."""
+        self._bell.set()
+
     def close(self) -> None:
         """Have the stream end."""
         self.closed = True
@@ -147,6 +151,8 @@ class Hub:
             heard = now
             if message["type"] == "subscribe":
                 self.subscribed = True
+                for box in self._boxes:
+                    box.wake()
                 if missed:
                     log.info("EVENTS_BACK", streams=self.streams)
                     self._resync_all()

@@ -93,6 +93,11 @@ class EventStream:
     async def _talk(self, box: Mailbox, scope: Message, reach: Reach, send: Send) -> None:
         loop = asyncio.get_running_loop()
         ends = loop.time() + LIFE_S * random.uniform(0.9, 1.1)  # noqa: S311 - spreads load, hides nothing
+        if not self._hub.subscribed:
+            # A listener that is greeted reads everything; what comes after that must not pass it by. A Redis that is
+            # away wakes the mailbox as well.
+            await box.wait(BEAT_S)
+            box.take()
         await _event(send, "hello", {"ts": _now()})
         beat = loop.time() + BEAT_S
         while not box.closed and (now := loop.time()) < ends:

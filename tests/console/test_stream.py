@@ -103,6 +103,20 @@ async def test_it_names_what_changed(hub: Hub, stage: Stage) -> None:
     assert listener.events[0][0] == "hello"
 
 
+async def test_whoever_is_greeted_misses_nothing_from_then_on(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, bool]] = []
+    tell = stream_module._event
+
+    async def told_and_noted(send: Any, name: str, data: dict[str, Any]) -> None:
+        told.append((name, hub.subscribed))
+        await tell(send, name, data)
+
+    monkeypatch.setattr(stream_module, "_event", told_and_noted)
+    async with _listening(EventStream(hub, _anybody)) as listener:
+        await until_async(lambda: listener.heard("hello"))
+    assert told == [("hello", True)]
+
+
 async def test_clients_of_the_api_learn_statuses_as_well(hub: Hub, stage: Stage) -> None:
     async with _listening(EventStream(hub, _anybody, with_events=True)) as listener:
         await _subscribed(hub)
