@@ -63,9 +63,10 @@ class Caller:
 
 
 def people() -> list[Caller]:
-    """A user of each role, and nobody."""
+    """A user of each role, one without a role, and nobody."""
     staff = [Caller(role.value, role.value, user=_user(role)) for role in Role]
-    return [Caller("nobody"), *staff]
+    stranger = Caller("a user without a role", "no role", user=User.objects.create(username="stranger", password="!"))
+    return [Caller("nobody"), stranger, *staff]
 
 
 def strangers() -> list[Caller]:

@@ -95,7 +95,9 @@ def expected(url: str, method: str, caller: Caller) -> str:
     column = caller.person if tuple(rows[0].cells) == PEOPLE else caller.program
     if row is None:
         asks_first = url.startswith("/api/v1/") or url in ASYNC_APPS
-        return "401" if asks_first and column in {"no key", "anonymous"} else "405"
+        return "401" if asks_first and column in {"no key", "anonymous", "no role"} else "405"
+    if column == "no role":
+        return row.cells["anonymous"].replace("login", "403")
     if column == "all":
         return "404" if plain(url) == ELSEWHERE else "yes"
     return row.cells[column]
