@@ -12,6 +12,7 @@ import redis.asyncio
 from tasks_app.domain.config import Config
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
+from tasks_app.store.rollup import Rollup
 from tasks_app.store.scripts import AsyncScripts
 from tasks_app.store.totals import Fold
 
@@ -45,6 +46,7 @@ class Schedule:
         self._client = client
         self._scripts = AsyncScripts(client, config)
         self._keys = self._scripts.keys
+        self._rollup = Rollup(client, config)
         self._fold = Fold(client, config)
         self._names_at = float("-inf")
         self._sampled_at = float("-inf")
@@ -94,7 +96,7 @@ class Schedule:
     async def sample(self, token: str) -> None:
         """Every ten seconds: note each queue's depth and oldest wait, and sum up what minutes have ended.
 
-        One round trip a hundred queues, one a span of ten minutes that is not summed up yet (48 at most), and a few a
+        One round trip a hundred queues, and a few a span of ten minutes that is not summed up yet (48 at most) and a
         minute that the totals do not hold yet.
         """
         if time.monotonic() - self._sampled_at < _SAMPLE_EVERY_S:
@@ -104,8 +106,7 @@ class Schedule:
             names = sorted(await cast(Awaitable[set[bytes]], self._client.smembers(self._keys.queues)))
         for first in range(0, len(names), _SAMPLE_STEP):
             await self._scripts.run("sample", token, *names[first : first + _SAMPLE_STEP])
-        while _count(await self._scripts.run("rollup", token)) > 0:
-            pass
+        await self._rollup.run_once(token)
         await self._fold.run_once(token)
 
     async def _repair(self, token: str, calls: int) -> None:

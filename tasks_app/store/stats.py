@@ -60,7 +60,7 @@ class Stats(Reader):
         parts = {number: [record] for number, record in zip(numbers, records, strict=False)}
         for minute, record in zip(minutes, records[count:], strict=True):
             parts[minute * _SPAN_MS["m"] // span].append(record)
-        points = [_point(number * span, _summed(parts[number]), queue, task_type) for number in numbers]
+        points = [_point(number * span, summed(parts[number]), queue, task_type) for number in numbers]
         return Series(window=window, span_ms=span, points=points)
 
     def flows(self, minutes: int = 3) -> dict[str, QueueFlow]:
@@ -88,7 +88,7 @@ class Stats(Reader):
         }
 
 
-def _summed(records: list[dict[bytes, bytes]]) -> Iterable[tuple[bytes, int]]:
+def summed(records: list[dict[bytes, bytes]]) -> Iterable[tuple[bytes, int]]:
     """The fields of a span's parts: counters add up, of samples the greatest counts."""
     total: dict[bytes, int] = {}
     for record in records:

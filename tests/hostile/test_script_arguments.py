@@ -82,7 +82,7 @@ def valid_arguments(ids: dict[TaskStatus, str]) -> dict[str, list[Any]]:
         "resign": [TOKEN],
         "resume": [*AUDIT, "default"],
         "revoke": [*AUDIT, "ci"],
-        "rollup": [TOKEN],
+        "rollup": [TOKEN, "t", 5, 60_000, "", "default|echo|submitted", 1],
         "runnow": [*AUDIT, pending],
         "sample": [TOKEN, "default"],
         "submit": submitted * 2,

@@ -117,10 +117,25 @@ class TestRollUp:
         await self.roll(stage)
         stage.client.delete("dtq:stats:rolled")
         await stage.lead()
-        assert int(await stage.schedule._scripts.run("rollup", TOKEN)) == 47
-        for _ in range(47):
-            await stage.schedule._scripts.run("rollup", TOKEN)
+        await stage.schedule._rollup.run_once(TOKEN)
+        assert int(stage.client.get("dtq:stats:rolled")) == span
         assert sum(point.submitted for point in queries.series("7d").points) == 7
+
+    async def test_however_many_counters_there_are_no_call_writes_more_than_a_part(
+        self, stage: Stage, queries: Queries, keys: Keys
+    ) -> None:
+        span = minute(stage) // 10 - 1
+        for i in range(3):
+            fields = {f"q{n}|t|submitted": 1 for n in range(1234)}
+            stage.client.hset(keys.stats("m", span * 10 + i), mapping=fields)
+            stage.client.expire(keys.stats("m", span * 10 + i), 600)
+        await self.roll(stage)
+        assert sum(point.submitted for point in queries.series("7d").points) == 3 * 1234
+        assert sum(point.submitted for point in queries.series("24h", queue="q1233").points) == 3
+
+    async def test_a_former_leader_sums_nothing_up(self, stage: Stage) -> None:
+        await stage.schedule._rollup.run_once("a token of old")
+        assert not stage.client.exists("dtq:stats:rolled")
 
     async def test_it_is_done_every_ten_seconds_at_most(self, stage: Stage) -> None:
         await self.roll(stage)
