@@ -158,8 +158,7 @@ async def _opened(method: str, url: str, headers: dict[str, str]) -> Heard:
 
     async def send(message: Any) -> None:
         said.append(message)
-        if message["type"] == "http.response.body":
-            begun.set()
+        begun.set()
 
     await ASYNC_APPS[url](scope, receive, send)
     text = b"".join(message.get("body", b"") for message in said).decode()
