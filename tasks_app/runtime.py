@@ -28,6 +28,7 @@ from tasks_app.store.commands import Commands, Receipt
 from tasks_app.store.connections import connect
 from tasks_app.store.keys import Keys
 from tasks_app.store.metrics import Observer
+from tasks_app.store.operations import Operations
 from tasks_app.store.queries import Queries
 from tasks_app.store.refusals import Refusals
 
@@ -58,6 +59,12 @@ def queries() -> Queries:
 def audit() -> Audit:
     """Where what is done outside the queue is noted."""
     return Audit(client(), config())
+
+
+@functools.cache
+def operations() -> Operations:
+    """Bulk actions by filter."""
+    return Operations(client(), config())
 
 
 @functools.cache

@@ -15,7 +15,7 @@ def _matching(pattern: str) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^{pattern}$"}
 
 
-_PAGE = (
+PAGE = (
     query("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "Items per page."),
     query("cursor", {"type": "string", "minLength": 1}, "`next` of the page before."),
 )
@@ -36,7 +36,7 @@ TASKS_LIST = operation(
         query("q", _TEXT, "An id, the start of an id, or an idempotency key."),
         query("created_after", _MOMENT, "ISO 8601 with an offset; write + as %2B."),
         query("created_before", _MOMENT, "ISO 8601 with an offset; write + as %2B."),
-        *_PAGE,
+        *PAGE,
     ),
     answers={
         200: answer(
@@ -159,7 +159,7 @@ DLQ_LIST = operation(
     "",
     parameters=(
         query("fingerprint", _matching("[A-Za-z0-9_.:-]{1,128}"), "Only those that failed alike."),
-        *_PAGE,
+        *PAGE,
     ),
     answers={
         200: answer(page_of(operations.DeadLetterSerializer), "A page.", examples.listed(examples.DEAD_LETTER)),
@@ -267,7 +267,7 @@ AUDIT_LIST = operation(
     "",
     parameters=(
         query("task_id", _matching("[0-9a-f]{32}"), "Only what was done to this task."),
-        *_PAGE,
+        *PAGE,
     ),
     answers={200: answer(page_of(operations.AuditSerializer), "A page.", examples.listed(examples.AUDIT))},
     refusals=("INVALID_CURSOR",),

@@ -170,6 +170,29 @@ AUDIT: dict[str, Any] = {
 NEXT = "eyJhZnRlciI6IjAxOWExYzJlIn0"
 
 # Per code: what its message and details look like.
+OPERATION_ASKED: dict[str, Any] = {"action": "requeue", "filter": {"status": "dead_lettered", "queue": "mail"}}
+OPERATION: dict[str, Any] = {
+    "id": OTHER_ID,
+    "action": "requeue",
+    "filter": {"status": "dead_lettered", "queue": "mail", "created_before": "2026-01-31T12:00:00.001Z"},
+    "state": "running",
+    "total": 3417,
+    "exact": True,
+    "looked": 1200,
+    "done": 1198,
+    "told": 0,
+    "skipped": {"queued": 2},
+    "actor": "key:ops",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "ended_at": None,
+    "ended_by": None,
+    "waits_for_scheduler": False,
+}
+ABORTED: dict[str, Any] = OPERATION | {
+    "state": "aborted",
+    "ended_at": "2026-01-31T12:00:01.000Z",
+    "ended_by": "key:ops",
+}
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "VALIDATION_ERROR": (
         "Invalid input: priority must be a whole number 0..9",
@@ -196,6 +219,9 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
         "The task's record is damaged; it can only be discarded",
         {"task_id": TASK_ID},
     ),
+    "OPERATION_ENDED": ("The operation had finished already", {"state": "finished"}),
+    "OPERATION_RUNNING": ("The same operation runs already", {"operation_id": OTHER_ID}),
+    "TOO_MANY_OPERATIONS": ("10 operations run already; wait for one or abort one", {}),
     "WRONG_STATUS": (
         "The task is running; requeue is for dead_lettered and failed tasks",
         {"task_id": TASK_ID, "status": "running", "allowed": ["dead_lettered", "failed"]},

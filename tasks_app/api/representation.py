@@ -13,6 +13,7 @@ from typing import Any
 
 from tasks_app.api.times import iso, iso_or_none
 from tasks_app.domain.errors import UnreadableRecord
+from tasks_app.domain.operation import Operation
 from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Pause, QueueInfo, WorkerInfo
 from tasks_app.domain.task import Attempt, LogLine, Task, TaskDetail, UnreadableTask
 
@@ -123,6 +124,30 @@ def audit_body(entry: AuditEntry) -> dict[str, Any]:
     body = asdict(entry)
     body["at"] = iso(entry.at)
     return body
+
+
+def operation_body(operation: Operation, *, leader: bool) -> dict[str, Any]:
+    """A bulk action as it stands; ``leader``: whether somebody is there to go on with it."""
+    chosen = asdict(operation.selection)
+    for name in ("created_after", "created_before"):
+        chosen[name] = iso_or_none(chosen[name])
+    return {
+        "id": operation.id,
+        "action": operation.action,
+        "filter": {name: value for name, value in chosen.items() if value is not None},
+        "state": operation.state,
+        "total": operation.reckoning.total,
+        "exact": operation.reckoning.exact,
+        "looked": operation.looked,
+        "done": operation.done,
+        "told": operation.told,
+        "skipped": dict(operation.skipped),
+        "actor": operation.actor,
+        "created_at": iso(operation.created_at),
+        "ended_at": iso_or_none(operation.ended_at),
+        "ended_by": operation.ended_by,
+        "waits_for_scheduler": operation.runs and not leader,
+    }
 
 
 def encoded(bodies: Iterable[dict[str, Any]]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from tasks_app.api.views import dead_letters, queues, tasks, workers
+from tasks_app.api.views import dead_letters, operations, queues, tasks, workers
 
 urlpatterns = [
     path("tasks", tasks.TasksView.as_view(), name="api-tasks"),
@@ -26,6 +26,9 @@ urlpatterns = [
     path("queues/<str:name>/purge", queues.QueuePurgeView.as_view(), name="api-queue-purge"),
     path("workers", workers.WorkersView.as_view(), name="api-workers"),
     path("workers/<str:id>", workers.WorkerView.as_view(), name="api-worker"),
+    path("operations", operations.OperationsView.as_view(), name="api-operations"),
+    path("operations/<str:id>", operations.OperationView.as_view(), name="api-operation"),
+    path("operations/<str:id>/abort", operations.OperationAbortView.as_view(), name="api-operation-abort"),
     path("audit", workers.AuditView.as_view(), name="api-audit"),
     re_path("", workers.UnknownView.as_view(), name="api-unknown"),
 ]

@@ -58,6 +58,18 @@ class ListFilter:
         words = [f"{name}:{value}" for name, value in parts if value]
         return " ".join([*words, self.q] if self.q else words)
 
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """What is given, as the address has it."""
+        named = (
+            ("status", self.status or ""),
+            ("queue", self.queue),
+            ("type", self.task_type),
+            ("worker", self.worker),
+            ("since", self.since),
+        )
+        return [(name, value) for name, value in named if value]
+
     def where(self, now: int) -> TaskFilter:
         """The store's filter; ``now`` in epoch milliseconds is what ``since`` counts from."""
         return TaskFilter(

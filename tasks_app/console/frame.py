@@ -34,6 +34,7 @@ _PLACES = (
     ("dlq", "Dead letters", "dead", "d", Right.VIEW),
     ("queues", "Queues", "queues", "q", Right.VIEW),
     ("workers", "Workers", "workers", "w", Right.VIEW),
+    ("operations", "Operations", "play", "p", Right.VIEW),
     ("audit", "Audit", "audit", "a", Right.VIEW),
     ("system", "System", "system", "s", Right.VIEW),
     ("users", "Users", "user", "u", Right.MANAGE_ACCESS),

@@ -7,11 +7,13 @@ from django.urls import path, register_converter
 
 from tasks_app.console.actions import queues as queue_actions
 from tasks_app.console.actions.keys import make_key, revoke_key
+from tasks_app.console.actions.operations import abort, begin
 from tasks_app.console.actions.tasks import act_on_task, bulk, try_kind
 from tasks_app.console.actions.users import add_user, change_user
 from tasks_app.console.pages.audit import audit
 from tasks_app.console.pages.dead_letters import dead_letters
 from tasks_app.console.pages.keys import keys
+from tasks_app.console.pages.operations import operations
 from tasks_app.console.pages.overview import overview
 from tasks_app.console.pages.queues import queue, queues
 from tasks_app.console.pages.search import search
@@ -21,6 +23,7 @@ from tasks_app.console.pages.task import task, task_json, task_text
 from tasks_app.console.pages.tasks import tasks
 from tasks_app.console.pages.users import users
 from tasks_app.console.pages.workers import workers
+from tasks_app.domain.operation import BULK_ACTIONS
 from tasks_app.domain.transitions import Action
 
 
@@ -61,6 +64,9 @@ urlpatterns = [
     path("queues/<str:name>/resume/", queue_actions.resume, name="queue-resume"),
     path("queues/<str:name>/purge/", queue_actions.purge, name="queue-purge"),
     path("workers/", workers.as_view(), name="workers"),
+    path("operations/", operations.as_view(), name="operations"),
+    *(path(f"operations/{action}/", begin(action), name=f"operations-{action}") for action in BULK_ACTIONS),
+    path("operations/<str:operation_id>/abort/", abort, name="operation-abort"),
     path("audit/", audit.as_view(), name="audit"),
     path("system/", system.as_view(), name="system"),
     path("users/", users.as_view(), name="users"),

@@ -101,6 +101,24 @@ class WrongStatus(DtqError):
     code = "WRONG_STATUS"
 
 
+class OperationRunning(DtqError):
+    """The same operation has not ended yet; ``details`` has its ``operation_id``."""
+
+    code = "OPERATION_RUNNING"
+
+
+class OperationEnded(DtqError):
+    """Too late to abort the operation; ``details`` has its ``state``."""
+
+    code = "OPERATION_ENDED"
+
+
+class TooManyOperations(DtqError):
+    """As many operations run as may run at once."""
+
+    code = "TOO_MANY_OPERATIONS"
+
+
 class InvalidTransition(DtqError):
     """A move that the state machine does not list. Seeing one means a bug, not bad input."""
 

@@ -41,6 +41,19 @@ class Purged:
     remaining: int
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stretch of an operation's walk: from ``place`` to ``following``, over ``looked`` ids. Places are ids."""
+
+    operation: str
+    place: bytes
+    following: bytes
+    looked: int
+
+
+_ALONE = ("", "", "", 0)
+
+
 class _Changed(WrongStatus):
     """The record is not what was read a moment ago."""
 
@@ -104,13 +117,34 @@ class Commands(Ingest):
                     able.append(task_id)
                 except (NotFound, UnreadableRecord) as error:
                     results[task_id] = error
-            replies = self._scripts.run("requeue", *_actor(actor), *args) if able else []
+            replies = self._scripts.run("requeue", *_actor(actor), *_ALONE, *args) if able else []
             for task_id, (word, detail) in zip(able, replies, strict=True):
                 results[task_id] = _refusal(Action.REQUEUE, task_id, word.decode(), detail.decode(errors="replace"))
             left = [task_id for task_id in able if isinstance(results[task_id], _Changed)]
             if not left:
                 break
         return results
+
+    def take_step(self, action: Action, task_ids: Sequence[str], actor: Actor, step: Step) -> bool:
+        """Requeue, cancel or discard up to ``MAX_BATCH`` tasks and note in the operation what became of each.
+
+        One round trip, two for a requeue. False, and nothing changed, when the operation has ended or gone on from
+        another place in between.
+        """
+        _need_batch(task_ids)
+        head = (*_actor(actor), step.operation, step.place, step.following, step.looked)
+        match action:
+            case Action.REQUEUE:
+                tasks = self._queries.with_metadata(task_ids) if task_ids else []
+                lives = (_new_life_of(task_id, task) for task_id, task in zip(task_ids, tasks, strict=True))
+                reply = self._scripts.run("requeue", *head, *(value for life in lives for value in life))
+            case Action.CANCEL:
+                reply = self._scripts.run("cancel", *head, "cancel", "all", "", *task_ids)
+            case Action.DISCARD:
+                reply = self._scripts.run("discard", *head, "", *task_ids)
+            case Action.RUN_NOW:
+                raise ValueError("No operation brings tasks forward")
+        return bool(reply != b"STALE")
 
     def pause(self, queue: str, actor: Actor, reason: str = "", until: int | None = None) -> None:
         """Stop a queue's tasks from starting, until resumed or until ``until`` (epoch ms). Raises NotFound."""
@@ -152,8 +186,9 @@ class Commands(Ingest):
         _need_batch(task_ids)
         if not task_ids:
             return {}
+        alone = () if script == "runnow" else _ALONE
         action = {"cancel": Action.CANCEL, "runnow": Action.RUN_NOW, "discard": Action.DISCARD}[script]
-        replies = self._scripts.run(script, *_actor(actor), *args, *task_ids)
+        replies = self._scripts.run(script, *_actor(actor), *alone, *args, *task_ids)
         return {
             task_id: _refusal(action, task_id, word.decode(), detail.decode(errors="replace"))
             for task_id, (word, detail) in zip(task_ids, replies, strict=True)
@@ -197,6 +232,14 @@ def _new_life(task: Task | NotFound | UnreadableRecord) -> tuple[str | int, ...]
     metadata["previous_attempts"] = [*history, task.attempt]
     ttl = ttl_ms(metadata)
     return task.id, task.attempt, task.requeues, strict_json.dumps(metadata), "" if ttl is None else ttl
+
+
+def _new_life_of(task_id: str, task: Task | NotFound | UnreadableRecord) -> tuple[str | int, ...]:
+    """The same, with no attempt for what cannot be read: the script then says so."""
+    try:
+        return _new_life(task)
+    except (NotFound, UnreadableRecord):
+        return task_id, "", 0, "", ""
 
 
 def _need_batch(task_ids: Sequence[str]) -> None:

@@ -30,6 +30,8 @@ SINGLE = {
     "SERIES": "stats:series",
     "REFUSED": "stats:refused",
     "API_KEYS": "api-keys",
+    "OPERATIONS": "operations",
+    "OPERATING": "operations:running",
 }
 FAMILY = {
     "STREAM": "stream:",  # <queue>:p<priority>
@@ -46,6 +48,7 @@ FAMILY = {
     "FINGERPRINT": "fingerprint:",  # <fingerprint>
     "STATS": "stats:",  # m:<minute>, t:<ten minutes>, h:<hour>, all counted from the epoch
     "API_KEY": "api-key:",  # <name>
+    "OPERATION": "operation:",  # <id>
     "DEMO_COUNTER": "demo:counter:",  # <counter>, of the demo handler "count"
 }
 
@@ -204,6 +207,19 @@ class Keys:
 
     def api_key(self, name: str) -> str:
         return self._family["API_KEY"] + name
+
+    @property
+    def operations(self) -> str:
+        """The ids of all operations that are kept."""
+        return self._single["OPERATIONS"]
+
+    @property
+    def operating(self) -> str:
+        """The ids of those that run."""
+        return self._single["OPERATING"]
+
+    def operation(self, operation_id: str) -> str:
+        return self._family["OPERATION"] + operation_id
 
     def demo_counter(self, name: str) -> str:
         return self._family["DEMO_COUNTER"] + name

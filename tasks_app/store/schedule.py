@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import redis.asyncio
 from tasks_app.domain.config import Config
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
+from tasks_app.store.operations import Operations
 from tasks_app.store.rollup import Rollup
 from tasks_app.store.scripts import AsyncScripts
 from tasks_app.store.totals import Fold
@@ -42,12 +44,13 @@ class Due:
 class Schedule:
     """Every method raises ``StoreUnavailable`` when Redis cannot serve it."""
 
-    def __init__(self, client: redis.asyncio.Redis, config: Config) -> None:
+    def __init__(self, client: redis.asyncio.Redis, config: Config, operations: Operations | None = None) -> None:
         self._client = client
         self._scripts = AsyncScripts(client, config)
         self._keys = self._scripts.keys
         self._rollup = Rollup(client, config)
         self._fold = Fold(client, config)
+        self._operations = operations
         self._names_at = float("-inf")
         self._sampled_at = float("-inf")
         self._queues: list[str] = []
@@ -76,6 +79,10 @@ class Schedule:
     async def return_claims(self, token: str, older_than_ms: int = _CLAIM_MS) -> int:
         """Put up to 500 claims of that age back into the schedule; 0 is for a leader that has none under way itself."""
         return _count(await self._scripts.run("unclaim", token, _STEP, older_than_ms))
+
+    async def operate(self, seconds: float) -> bool:
+        """Work on operations for about so long, in a thread of its own. True while something is left."""
+        return self._operations is not None and await asyncio.to_thread(self._operations.run_for, seconds)
 
     async def sweep(self, token: str) -> bool:
         """One bounded step of upkeep: retention's index members, idempotency keys, names that left, repair of queues.

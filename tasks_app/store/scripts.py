@@ -32,6 +32,10 @@ ATTEMPTS_KEPT = 25
 LOG_LINES = 500
 AUDIT_MAXLEN = 100_000
 MAX_API_KEYS = 1000
+MAX_OPERATIONS = 200
+"""Operations whose records are kept; the oldest that has ended makes room for a new one."""
+MAX_OPERATING = 10
+OPERATION_TTL_MS = 7 * 86_400_000
 MINUTE_STATS_TTL_MS = 8 * 3_600_000
 TEN_STATS_TTL_MS = 2 * 86_400_000
 HOUR_STATS_TTL_MS = 8 * 86_400_000
@@ -67,6 +71,9 @@ def prelude(keys: Keys, config: Config) -> str:
         "LOG_LINES": LOG_LINES,
         "AUDIT_MAXLEN": AUDIT_MAXLEN,
         "MAX_API_KEYS": MAX_API_KEYS,
+        "MAX_OPERATIONS": MAX_OPERATIONS,
+        "MAX_OPERATING": MAX_OPERATING,
+        "OPERATION_TTL_MS": OPERATION_TTL_MS,
         "MINUTE_STATS_TTL_MS": MINUTE_STATS_TTL_MS,
         "TEN_STATS_TTL_MS": TEN_STATS_TTL_MS,
         "HOUR_STATS_TTL_MS": HOUR_STATS_TTL_MS,

@@ -42,7 +42,7 @@ def test_every_answer_has_an_example_that_fits(doc: Document) -> None:
 
 def test_every_body_has_an_example_that_fits(doc: Document) -> None:
     bodies = dict(doc.requests())
-    assert set(bodies) == {"submitTask", "submitTasks", "pauseQueue"}
+    assert set(bodies) == {"submitTask", "submitTasks", "pauseQueue", "beginOperation"}
     for name, content in bodies.items():
         for example in content["examples"].values():
             complaints = doc.complaints(content["schema"], example["value"])
@@ -81,7 +81,7 @@ def test_waiting_times_and_places_are_announced(doc: Document) -> None:
         expected = set()
         if promise.status in {429, 503} or (promise.operation_id, promise.status) == ("taskResult", 202):
             expected = {"Retry-After"}
-        if promise.operation_id == "submitTask" and promise.status in {200, 202}:
+        if promise.operation_id in {"submitTask", "beginOperation"} and promise.status in {200, 202}:
             expected = {"Location"}
         assert headers == expected, promise
 

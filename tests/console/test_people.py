@@ -27,14 +27,21 @@ def keyed(configure: Configure) -> None:
     configure(api_key="k")
 
 
-PAGES = ["/", "/tasks/", "/dlq/", "/queues/", "/queues/default/", "/workers/", "/audit/", "/system/"]
+PAGES = ["/", "/tasks/", "/dlq/", "/queues/", "/queues/default/", "/workers/", "/operations/", "/audit/", "/system/"]
 ACTIONS = {
     "/tasks/bulk/": {"ids": "x", "action": "cancel"},
     "/dlq/requeue/": {"kind": "x", "count": "1"},
     "/queues/default/pause/": {},
     "/queues/default/resume/": {},
+    "/operations/requeue/": {},
+    "/operations/none/abort/": {},
 }
-PURGES = {"/queues/default/purge/": {"name": "default"}, "/dlq/purge/": {"name": "dead letters"}}
+PURGES = {
+    "/queues/default/purge/": {"name": "default"},
+    "/dlq/purge/": {"name": "dead letters"},
+    "/operations/cancel/": {},
+    "/operations/discard/": {},
+}
 
 
 def test_the_groups_have_the_rights_of_the_roles() -> None:

@@ -143,6 +143,7 @@ class FakeSchedule(Failing):
         self.dues: deque[Due] = deque()
         self.abandoned: deque[int] = deque()
         self.more = 0
+        self.operating = 0
         self.calls: list[str] = []
 
     async def lead(self, owner: str, token: str) -> bool:
@@ -166,6 +167,11 @@ class FakeSchedule(Failing):
     async def return_claims(self, token: str, older_than_ms: int = 60_000) -> int:
         self.calls.append("return" if older_than_ms else "return all")
         return self.abandoned.popleft() if self.abandoned and not older_than_ms else 0
+
+    async def operate(self, seconds: float) -> bool:
+        self.calls.append("operate")
+        self.operating -= 1
+        return self.operating >= 0
 
     async def sweep(self, token: str) -> bool:
         self.calls.append("sweep")

@@ -39,7 +39,7 @@ async def bench() -> Bench:
 async def test_a_leader_requeues_what_is_due_and_naps_till_the_next(bench: Bench) -> None:
     bench.due(3, next_due_ms=250)
     calls, nap = await bench.run_pass()
-    assert calls == ["lead", "return all", "due", "requeue 3", "return", "sweep"]
+    assert calls == ["lead", "return all", "due", "requeue 3", "return", "sweep", "operate"]
     assert nap == 0.25
 
 
@@ -65,9 +65,17 @@ async def test_upkeep_comes_on_slower_timers_and_at_once_while_there_is_more(ben
     assert nap == 1.0
     assert (await bench.run_pass())[0] == ["due"]
     bench.clock.now += 9
-    assert (await bench.run_pass())[0] == ["lead", "due", "sweep"]
+    assert (await bench.run_pass())[0] == ["lead", "due", "sweep", "operate"]
     bench.clock.now += 9
-    assert (await bench.run_pass())[0] == ["lead", "due", "return", "sweep"]
+    assert (await bench.run_pass())[0] == ["lead", "due", "return", "sweep", "operate"]
+
+
+async def test_operations_go_on_at_once_and_what_is_due_comes_in_between(bench: Bench) -> None:
+    bench.schedule.operating = 2
+    assert (await bench.run_pass())[1] == 0.0
+    assert await bench.run_pass() == (["due", "operate"], 0.0)
+    assert await bench.run_pass() == (["due", "operate"], 1.0)
+    assert (await bench.run_pass())[0] == ["due"]
 
 
 async def test_a_follower_only_tries_the_lock(bench: Bench) -> None:

@@ -28,6 +28,7 @@ from tests.support.keyspace import RawClient
 from tests.support.stage import LEADER, TOKEN, WORKER, Stage
 
 AUDIT = ("actor", "192.0.2.1", "request")
+ALONE = ("", "", "", 0)
 CONFIG = make_config()
 KEYS = Keys(CONFIG.key_prefix)
 NASTY: list[str | bytes] = [
@@ -62,10 +63,12 @@ def valid_arguments(ids: dict[TaskStatus, str]) -> dict[str, list[Any]]:
     return {
         "admit": ["ci", "digest", 1, "0"],
         "audit": [*AUDIT, "lock", "user:op", "said"],
-        "cancel": [*AUDIT, "cancel", "all", "", *one],
+        "begin": [*AUDIT, "8" * 16, "requeue {}", "requeue 1", "action", "requeue"],
+        "cancel": [*AUDIT, *ALONE, "cancel", "all", "", *one],
         "claim": [WORKER, 10, 0, "default"],
+        "conclude": [*AUDIT, "0" * 32, "finished", ""],
         "count": [TOKEN, 1, 1, "other", "default|echo|submitted", 1],
-        "discard": [*AUDIT, "", *one],
+        "discard": [*AUDIT, *ALONE, "", *one],
         "due": [TOKEN, 10],
         "finish": [WORKER, running, 1, "succeeded", "succeeded", 0, "null", "", "", ""],
         "giveback": [WORKER, running, 1],
@@ -78,7 +81,7 @@ def valid_arguments(ids: dict[TaskStatus, str]) -> dict[str, list[Any]]:
         "refused": ["QUEUE_FULL", 1],
         "release": [TOKEN, pending],
         "renew": [WORKER, running, 1],
-        "requeue": [*AUDIT, dead, 1, 0, '{"a":1}', 1000],
+        "requeue": [*AUDIT, *ALONE, dead, 1, 0, '{"a":1}', 1000],
         "resign": [TOKEN],
         "resume": [*AUDIT, "default"],
         "revoke": [*AUDIT, "ci"],

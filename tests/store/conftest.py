@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tasks_app.domain.config import Config
     from tasks_app.store.commands import Commands
     from tasks_app.store.leases import Leases
+    from tasks_app.store.operations import Operations
     from tasks_app.store.schedule import Schedule
 
 
@@ -28,6 +29,13 @@ def keys(config: Config) -> Keys:
 @pytest.fixture
 def stage(redis_client: redis.Redis, config: Config, commands: Commands, leases: Leases, schedule: Schedule) -> Stage:
     return Stage(redis_client, config, commands, leases, schedule)
+
+
+@pytest.fixture
+def operations(redis_client: redis.Redis, config: Config) -> Operations:
+    from tasks_app.store.operations import Operations
+
+    return Operations(redis_client, config)
 
 
 @pytest.fixture

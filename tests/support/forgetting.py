@@ -14,6 +14,7 @@ def forget() -> None:
         runtime.client,
         runtime.commands,
         runtime.queries,
+        runtime.operations,
         runtime.audit,
         runtime.observer,
         runtime.refusals,

@@ -19,6 +19,7 @@ from tasks_app.handlers import Registry
 from tasks_app.store.connections import connect, connect_async
 from tasks_app.store.keys import Keys
 from tasks_app.store.leases import Leases
+from tasks_app.store.operations import Operations
 from tasks_app.store.presence import Presence
 from tasks_app.store.schedule import Schedule
 from workers.engine.control import ControlChannel
@@ -60,7 +61,7 @@ def run_worker(
             registry,
             Leases(client, config),
             Presence(blocking, config),
-            schedule=Schedule(client, config) if scheduler else None,
+            schedule=Schedule(client, config, Operations(blocking, config)) if scheduler else None,
             control=ControlChannel(client, Keys(config.key_prefix).control(identity.worker_id)),
             guard=LeaseGuard(config, url, identity.worker_id),
             queues=queues,
@@ -93,14 +94,16 @@ def run_scheduler(config: Config, url: str) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         client = connect_async(url, key_prefix=config.key_prefix)
+        blocking = connect(url, key_prefix=config.key_prefix)
         rng = random.Random()  # noqa: S311 - jitter
-        scheduler = Scheduler(Schedule(client, config), identity.worker_id, stop, rng)
+        scheduler = Scheduler(Schedule(client, config, Operations(blocking, config)), identity.worker_id, stop, rng)
         log.info("SCHEDULER_STARTED", owner=identity.worker_id)
         try:
             await keep_running("scheduler", scheduler.run_once, outage=Outage(), stop=stop, rng=rng)
             await scheduler.resign()
         finally:
             await client.aclose()
+            blocking.close()
         log.info("SCHEDULER_STOPPED", owner=identity.worker_id)
 
     _run(main())

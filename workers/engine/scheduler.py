@@ -22,6 +22,9 @@ SHORTEST_NAP_S = 0.01
 LEAD_EVERY_S = 3.5
 RETURN_EVERY_S = 15.0
 SWEEP_EVERY_S = 8.0
+OPERATE_EVERY_S = 0.5
+OPERATE_FOR_S = 0.05
+"""What is due waits so long at most for the operations' turn to end, and one step more."""
 JITTER = 0.2
 
 
@@ -44,7 +47,7 @@ class Scheduler:
         self._stop = stop
         self._rng = rng
         self._clock = clock
-        self._lead_at = self._return_at = self._sweep_at = 0.0
+        self._lead_at = self._return_at = self._sweep_at = self._operate_at = 0.0
         self._claims_abandoned = True
         self.leading = False
 
@@ -69,6 +72,7 @@ class Scheduler:
             nap_s = await self._requeue_due()
             if self.leading:
                 nap_s = min(nap_s, await self._tidy(now))
+                nap_s = min(nap_s, await self._operate(now))
             return nap_s
         except StoreUnavailable:
             self._lead_at = 0.0
@@ -109,6 +113,14 @@ class Scheduler:
         if now >= self._sweep_at:
             more = await self._schedule.sweep(self._token)
             self._sweep_at = now + (0.0 if more else SWEEP_EVERY_S * self._rng.uniform(1 - JITTER, 1))
+            if more:
+                return 0.0
+        return PASS_EVERY_S
+
+    async def _operate(self, now: float) -> float:
+        if now >= self._operate_at:
+            more = await self._schedule.operate(OPERATE_FOR_S)
+            self._operate_at = now + (0.0 if more else OPERATE_EVERY_S)
             if more:
                 return 0.0
         return PASS_EVERY_S

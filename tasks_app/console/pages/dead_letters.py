@@ -12,6 +12,7 @@ from django.urls import reverse
 from tasks_app.console.filters import LIMITS
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters import charts
+from tasks_app.console.presenters.operations import every_match
 from tasks_app.console.presenters.queues import QueueButton, purging
 from tasks_app.console.presenters.tasks import bulk_actions, error_line, gone_row, row
 from tasks_app.domain.snapshot import DeadLetter, DeadLetterGroup
@@ -52,7 +53,12 @@ class DeadLettersReading(Reading):
 
 def build_letters(reading: DeadLettersReading) -> dict[str, Any]:
     """Kinds of errors with their counts, or the letters of a page."""
+    kind = [("kind", reading.fingerprint)] if reading.fingerprint else []
+    matching = reading.total if not reading.fingerprint else reading.group.count if reading.group else 0
     context: dict[str, Any] = {
+        "every": every_match(TaskStatus.DEAD_LETTERED, reading.rights) if matching else [],
+        "matching": matching,
+        "matched_by": [("status", TaskStatus.DEAD_LETTERED.value), *kind],
         "grouped": reading.grouped,
         "total": reading.total,
         "cursor": reading.cursor,

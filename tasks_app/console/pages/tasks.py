@@ -13,6 +13,7 @@ from django.urls import reverse
 from tasks_app.console.filters import LIMITS, SINCE_WORDS, parse_filter
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters.curl import first_line
+from tasks_app.console.presenters.operations import every_match
 from tasks_app.console.presenters.statuses import STATUS_LOOKS, Look
 from tasks_app.console.presenters.tasks import Row, bulk_actions, gone_row, row
 from tasks_app.domain.status import TaskStatus
@@ -115,6 +116,9 @@ def _situation(reading: TasksReading) -> dict[str, Any]:
         "filter": reading.filter,
         "listed": listed,
         "cursor": reading.cursor,
+        "every": [] if reading.filter.q else every_match(reading.filter.status, reading.rights),
+        "matching": listed,
+        "matched_by": reading.filter.pairs,
         "nothing_yet": not reading.filter.narrows and counts is not None and not any(counts.values()),
         "limits": LIMITS,
     }

@@ -1,10 +1,12 @@
 -- Cancels tasks: waiting ones end at once, running ones are flagged and their worker is told.
--- ARGV: actor, address, request id, action for the audit, what to touch ('all' or 'waiting'), audit target or '' for one
--- entry a task, ids... Replies per id {word, status}.
+-- ARGV: actor, address, request id, four of the step (lib/step.lua), action for the audit, what to touch ('all' or
+-- 'waiting'), audit target or '' for one entry a task, ids... Replies per id {word, status}.
 --#include arguments clock unhindered transition index record idempotency terminal stats event enqueue ack retention scheduled audit commit
-expect('tttttt', 't')
-local action, scope, target = ARGV[4], ARGV[5], ARGV[6]
+expect('ttttttnttt', 't')
+local action, scope, target = ARGV[8], ARGV[9], ARGV[10]
 local replies, in_flight, done = {}, {}, 0
+
+--#include step
 
 local function cancel(id)
   local task = read(id)
@@ -30,10 +32,10 @@ local function cancel(id)
   return { 'OK', task.status }
 end
 
-for i = 7, #ARGV do
+for i = 11, #ARGV do
   local reply = cancel(ARGV[i])
   replies[#replies + 1] = reply
-  if target == '' then
+  if target == '' and not operation then
     audit(action, 'task', ARGV[i], reply[1])
   elseif reply[1] == 'OK' then
     done = done + 1
@@ -43,7 +45,9 @@ if #in_flight > 0 then
   each_chunk(in_flight, function(...) redis.call('SADD', CANCELLED, ...) end)
   redis.call('PEXPIRE', CANCELLED, RETENTION_MS)
 end
-if target ~= '' then
+if operation then
+  count_step(replies)
+elseif target ~= '' then
   audit(action, target, '', tostring(done))
 end
 commit()

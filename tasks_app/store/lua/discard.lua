@@ -1,9 +1,12 @@
 -- Removes the records of dead-lettered, failed or damaged tasks and everything that belongs to them.
--- ARGV: actor, address, request id, audit target or '' for one entry a task, ids... Replies per id {word, status}.
+-- ARGV: actor, address, request id, four of the step (lib/step.lua), audit target or '' for one entry a task, ids...
+-- Replies per id {word, status}.
 --#include arguments clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter scheduled damaged audit commit
-expect('tttt', 't')
-local target = ARGV[4]
+expect('ttttttnt', 't')
+local target = ARGV[8]
 local replies, done = {}, 0
+
+--#include step
 
 local function forget(id)
   redis.call('DEL', TASK .. id, ATTEMPTS .. id, LOG .. id)
@@ -34,17 +37,19 @@ local function discard(id)
   return { 'OK', '' }
 end
 
-for i = 5, #ARGV do
+for i = 9, #ARGV do
   local reply = discard(ARGV[i])
   replies[#replies + 1] = reply
   if reply[1] == 'OK' then
     done = done + 1
-    if target == '' then
+    if target == '' and not operation then
       audit('discard', 'task', ARGV[i], '')
     end
   end
 end
-if target ~= '' then
+if operation then
+  count_step(replies)
+elseif target ~= '' then
   audit('purge', target, '', tostring(done))
 end
 commit()

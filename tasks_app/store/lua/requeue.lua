@@ -1,14 +1,17 @@
 -- Brings dead-lettered or failed tasks back: attempt 1, fresh budget and TTL clock, their old attempts kept.
--- ARGV: actor, address, request id, then WIDTH values per task: id, the attempt the caller saw, its requeue count, new
--- metadata, TTL in ms or ''. Replies per task {word, status}; CHANGED when the record is not what the caller saw.
+-- ARGV: actor, address, request id, four of the step (lib/step.lua), then WIDTH values per task: id, the attempt the caller
+-- saw ('' when it could not read the record), its requeue count, new metadata, TTL in ms or ''. Replies per task
+-- {word, status}; CHANGED when the record is not what the caller saw.
 --#include arguments clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter audit commit
-expect('ttt', 'ttnto')
+expect('ttttttn', 'ttnto')
 local WIDTH = 5
 local replies = {}
 
+--#include step
+
 local function requeue(id, attempt, requeues, metadata, ttl_ms)
   local task = read(id, 'requeues', 'dlq_entry', 'fingerprint', 'key_fingerprint')
-  if not task.readable then
+  if not task.readable or attempt == '' then
     return { is_recorded(id) and 'UNREADABLE_RECORD' or 'NOT_FOUND', '' }
   elseif not REQUEUEABLE[task.status] then
     return { 'WRONG_STATUS', task.status }
@@ -43,12 +46,17 @@ local function requeue(id, attempt, requeues, metadata, ttl_ms)
   end
   redis.call('SADD', QUEUES, task.queue)
   redis.call('SADD', TYPES, task.type)
-  audit('requeue', 'task', id, '')
+  if not operation then
+    audit('requeue', 'task', id, '')
+  end
   return { 'OK', 'queued' }
 end
 
-for at = 4, #ARGV, WIDTH do
+for at = 8, #ARGV, WIDTH do
   replies[#replies + 1] = requeue(unpack(ARGV, at, at + WIDTH - 1))
+end
+if operation then
+  count_step(replies)
 end
 commit()
 return replies

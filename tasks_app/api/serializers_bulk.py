@@ -1,0 +1,57 @@
+"""The shapes of bulk actions by filter, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from tasks_app.api.serializers import STATUSES, Shape, time_field
+from tasks_app.domain.operation import BULK_ACTIONS, OperationState
+from tasks_app.domain.submission import QUEUE_PATTERN, TYPE_PATTERN
+
+FINGERPRINT = "[A-Za-z0-9_.:-]{1,128}"
+
+
+class SelectionSerializer(Shape):
+    """Which tasks; everything given must match. Without a status: all that the action is for."""
+
+    status = serializers.ChoiceField(STATUSES, required=False)
+    queue = serializers.RegexField(f"^{QUEUE_PATTERN.pattern}$", required=False)
+    task_type = serializers.RegexField(f"^{TYPE_PATTERN.pattern}$", required=False)
+    worker_id = serializers.CharField(required=False, max_length=255)
+    fingerprint = serializers.RegexField(
+        f"^{FINGERPRINT}$", required=False, help_text="Dead letters that failed alike."
+    )
+    created_after = serializers.DateTimeField(required=False, help_text="With an offset.")
+    created_before = serializers.DateTimeField(
+        required=False, help_text="With an offset. The moment of asking, when left out or later."
+    )
+
+
+class AskedOperationSerializer(Shape):
+    """What to do, and with which tasks; an empty filter means all that the action is for."""
+
+    action = serializers.ChoiceField(list(BULK_ACTIONS))
+    filter = SelectionSerializer()
+
+
+class OperationSerializer(Shape):
+    """A bulk action as it stands."""
+
+    id = serializers.CharField()
+    action = serializers.ChoiceField(list(BULK_ACTIONS))
+    filter = SelectionSerializer()
+    state = serializers.ChoiceField(list(OperationState))
+    total = serializers.IntegerField(help_text="How many tasks it was going to look at when it was asked for.")
+    exact = serializers.BooleanField(help_text="It is for each of them. Else only for those among them that match.")
+    looked = serializers.IntegerField(help_text="How many it has looked at.")
+    done = serializers.IntegerField(help_text="How many it has changed.")
+    told = serializers.IntegerField(help_text="How many were running and were told to stop.")
+    skipped = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="How many it left alone, by the status they were found in or another reason.",
+    )
+    actor = serializers.CharField(allow_blank=True)
+    created_at = time_field("", null=False)
+    ended_at = time_field("null: it runs.")
+    ended_by = serializers.CharField(allow_null=True, help_text="Who aborted it, or who had asked for it.")
+    waits_for_scheduler = serializers.BooleanField(help_text="Nobody leads at the moment, so it does not go on.")

@@ -1,0 +1,18 @@
+-- Ends an operation: finished by whoever goes by its present place, or aborted wherever it is.
+-- ARGV: actor, address, request id, id, 'finished' or 'aborted', place or '' for any. Replies {word, state}.
+--#include arguments clock unhindered audit
+expect('tttttt')
+local key, to = OPERATION .. ARGV[4], ARGV[5]
+local v = redis.call('HMGET', key, 'state', 'place', 'action', 'done', 'told')
+if not v[1] then
+  return { 'NOT_FOUND', '' }
+elseif v[1] ~= 'running' or (to == 'finished' and v[2] ~= ARGV[6]) then
+  return { 'STALE', v[1] }
+end
+redis.call('HSET', key, 'state', to, 'ended_at', now, 'ended_by', ARGV[1])
+redis.call('ZREM', OPERATING, ARGV[4])
+redis.call('PEXPIRE', key, OPERATION_TTL_MS)
+redis.call('PEXPIRE', OPERATIONS, OPERATION_TTL_MS)
+audit('operation-' .. (to == 'finished' and 'end' or 'abort'), 'operation:' .. ARGV[4], '',
+  v[3] .. ': ' .. (v[4] or 0) .. ' done' .. (v[5] and ', ' .. v[5] .. ' told to stop' or ''))
+return { 'OK', to }

@@ -1,0 +1,265 @@
+"""Bulk actions by filter: their records, and the walk that works them off (docs/decisions/0014-operations.md)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+
+import redis
+
+from tasks_app.domain.api_key import EVERYWHERE, Reach
+from tasks_app.domain.config import Config
+from tasks_app.domain.errors import NotFound, OperationEnded, OperationRunning, TooManyOperations, UnreadableRecord
+from tasks_app.domain.operation import Operation, OperationState, Reckoning, Selection, statuses_of
+from tasks_app.domain.snapshot import Actor, Page
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Task, UnreadableTask
+from tasks_app.domain.transitions import Action
+from tasks_app.store.commands import MAX_BATCH, Commands, Step
+from tasks_app.store.cursor import decode_cursor, encode_cursor
+from tasks_app.store.pages import TaskPages
+from tasks_app.store.reader import Pipeline, Reader
+from tasks_app.store.scripts import MAX_OPERATING, Scripts
+
+_LEASES = 20_000
+"""Running tasks looked at a step: their set goes by leases, so a stretch of it has to be sorted out."""
+
+
+class Operations(Reader):
+    """Every method raises ``StoreUnavailable`` when Redis cannot serve it."""
+
+    def __init__(self, client: redis.Redis, config: Config) -> None:
+        super().__init__(client, config)
+        self._scripts = Scripts(client, config)
+        self._commands = Commands(client, config)
+        self._pages = TaskPages(client, config)
+
+    def reckon(self, action: Action, selection: Selection) -> Reckoning:
+        """How many tasks it would be for, as of now. One or two round trips. Raises ValidationError."""
+        statuses = statuses_of(action, selection)
+        indexes = self._indexes(statuses, selection)
+        low, high = _bounds(selection, b"")
+
+        def read(pipe: Pipeline) -> None:
+            for index in indexes:
+                pipe.zlexcount(index, low, high)
+            if TaskStatus.RUNNING in statuses:
+                pipe.zcard(self._keys.leases)
+
+        return Reckoning(sum(self._all(read)), not _needs_check(statuses, selection))
+
+    def begin(self, action: Action, selection: Selection, actor: Actor) -> Operation:
+        """Record an operation, for the leader to work off. Four round trips.
+
+        Raises:
+            ValidationError: the action is not for such tasks.
+            OperationRunning: the same one has not ended yet.
+            TooManyOperations: so many run.
+        """
+        seconds, microseconds = self._one("time")
+        asked_for = f"{action} {selection.text}"
+        before = min(selection.created_before or 1 << 48, seconds * 1000 + microseconds // 1000 + 1)
+        bounded = _bounded(selection, before)
+        reckoning = self.reckon(action, bounded)
+        said = f"{action} {'' if reckoning.exact else 'some of '}{reckoning.total} {selection.words}".rstrip()
+        fields: dict[str, str | int] = {
+            "action": action,
+            "selection": bounded.text,
+            "total": reckoning.total,
+            "exact": int(reckoning.exact),
+        }
+        values: list[str | int] = [value for pair in fields.items() for value in pair]
+        names = (actor.name, actor.source, actor.request_id)
+        tail = f"{8 + secrets.randbits(2):x}{secrets.randbits(60):015x}"
+        word, found = self._scripts.run("begin", *names, tail, asked_for, said, *values)
+        operation_id = found.decode()
+        if word == b"RUNNING":
+            raise OperationRunning("The same operation runs already", operation_id=operation_id)
+        if word == b"FULL":
+            raise TooManyOperations(f"{MAX_OPERATING} operations run already; wait for one or abort one")
+        return self.get(operation_id)
+
+    def abort(self, operation_id: str, actor: Actor) -> None:
+        """End an operation where it is. What it has done stays done; at most the step under way is still taken.
+
+        Raises:
+            NotFound: there is none. OperationEnded: too late.
+        """
+        word, state = self._conclude(operation_id, OperationState.ABORTED, actor, b"")
+        if word == b"NOT_FOUND":
+            raise _unknown(operation_id)
+        if word == b"STALE":
+            raise OperationEnded(f"The operation had {state.decode()} already", state=state.decode())
+
+    def get(self, operation_id: str) -> Operation:
+        """One operation. One round trip. Raises NotFound, UnreadableRecord."""
+        record = self._one("hgetall", self._keys.operation(operation_id))
+        if not record:
+            raise _unknown(operation_id)
+        return _decode(operation_id, record)
+
+    def page(self, cursor: str | None = None, limit: int = 25, reach: Reach = EVERYWHERE) -> Page[Operation]:
+        """Operations, newest first; with a ``reach`` those on its queues. Two round trips. Raises InvalidCursor."""
+        top = f"({decode_cursor(cursor)}" if cursor else "+"
+        ids = [raw.decode(errors="replace") for raw in self._one("zrevrangebylex", self._keys.operations, top, "-")]
+        found = [
+            operation
+            for operation in self._records(ids)
+            if reach.everywhere or (operation.selection.queue and reach.covers(operation.selection.queue))
+        ]
+        return Page(found[:limit], encode_cursor(found[limit - 1].id) if len(found) > limit else None)
+
+    def run_for(self, seconds: float) -> bool:
+        """Work on what runs, in turns, for about so long. True while something is left.
+
+        Two round trips, and three or four more a step.
+        """
+        deadline = time.monotonic() + seconds
+        running = self._records(
+            [raw.decode(errors="replace") for raw in self._one("zrange", self._keys.operating, 0, -1)]
+        )
+        while running:
+            for operation in running:
+                self.step(operation)
+                if time.monotonic() >= deadline:
+                    return True
+            running = [operation for operation in self._records([o.id for o in running]) if operation.runs]
+        return False
+
+    def step(self, operation: Operation) -> bool:
+        """Take the operation one step of at most ``MAX_BATCH`` tasks further from where it stood.
+
+        False when it did not stand there any more, so that this changed nothing.
+        """
+        actor = Actor(operation.actor, operation.source, operation.request_id)
+        statuses = statuses_of(operation.action, operation.selection)
+        members = self._following(statuses, operation)
+        if not members:
+            word, _ = self._conclude(operation.id, OperationState.FINISHED, actor, operation.place)
+            return bool(word == b"OK")
+        ids = [member.decode(errors="replace") for member in members]
+        if _needs_check(statuses, operation.selection):
+            ids = [row.id for row in self._pages.rows(ids) if _matches(row, operation.selection)]
+        step = Step(operation.id, operation.place, members[-1], len(members))
+        return self._commands.take_step(operation.action, ids, actor, step)
+
+    def _conclude(self, operation_id: str, state: OperationState, actor: Actor, place: bytes) -> tuple[bytes, bytes]:
+        names = (actor.name, actor.source, actor.request_id)
+        word, was = self._scripts.run("conclude", *names, operation_id, state, place)
+        return word, was
+
+    def _records(self, ids: Sequence[str]) -> list[Operation]:
+        """The operations of ``ids`` that are still kept and can be read."""
+
+        def read(pipe: Pipeline) -> None:
+            for operation_id in ids:
+                pipe.hgetall(self._keys.operation(operation_id))
+
+        found = []
+        for operation_id, record in zip(ids, self._all(read) if ids else [], strict=True):
+            try:
+                found += [_decode(operation_id, record)] if record else []
+            except UnreadableRecord:
+                continue  # somebody wrote to it by hand; by itself it is told as such
+        return found
+
+    def _indexes(self, statuses: Sequence[TaskStatus], selection: Selection) -> list[str]:
+        if selection.fingerprint is not None:
+            return [self._keys.dead_index(selection.fingerprint)]
+        by_type = None if selection.queue is not None else selection.task_type
+        return [
+            self._keys.index(status, queue=selection.queue, task_type=by_type)
+            for status in statuses
+            if status is not TaskStatus.RUNNING
+        ]
+
+    def _following(self, statuses: Sequence[TaskStatus], operation: Operation) -> list[bytes]:
+        """The next ids above the operation's place, at one moment: one that moves between two reads could be lost."""
+        low, high = _bounds(operation.selection, operation.place)
+        indexes = self._indexes(statuses, operation.selection)
+
+        def read(pipe: Pipeline) -> None:
+            for index in indexes:
+                pipe.zrangebylex(index, low, high, start=0, num=MAX_BATCH)
+            if TaskStatus.RUNNING in statuses:
+                pipe.zrange(self._keys.leases, 0, _LEASES - 1)
+
+        replies = self._all(read, snapshot=True)
+        found = {member for members in replies[: len(indexes)] for member in members}
+        if len(replies) > len(indexes):
+            least = low[1:] if low != b"-" else b""
+            found |= {m for m in replies[-1] if least <= m < high[1:] and m != operation.place}
+        return sorted(found)[:MAX_BATCH]
+
+
+def _unknown(operation_id: str) -> NotFound:
+    return NotFound(f"There is no operation {operation_id}")
+
+
+def _bounded(selection: Selection, before: int) -> Selection:
+    values = json.loads(selection.text) | {"created_before": before}
+    return _selection(values)
+
+
+def _bounds(selection: Selection, place: bytes) -> tuple[bytes, bytes]:
+    """Lexical bounds of ids: they open with twelve hex digits of their birth's milliseconds."""
+    before = selection.created_before
+    high = b"+" if before is None else f"({max(0, before):012x}".encode()
+    if place:
+        return b"(" + place, high
+    after = selection.created_after
+    return b"-" if after is None else f"[{max(0, after):012x}".encode(), high
+
+
+def _needs_check(statuses: Sequence[TaskStatus], selection: Selection) -> bool:
+    narrowed = [selection.queue, selection.task_type, selection.fingerprint]
+    given = sum(value is not None for value in narrowed)
+    # Running tasks stand in one set without regard to queue, type and birth.
+    apart = TaskStatus.RUNNING in statuses and (given or selection.created_after is not None)
+    return bool(selection.worker_id or given > 1 or apart)
+
+
+def _matches(row: Task | UnreadableTask, selection: Selection) -> bool:
+    return isinstance(row, Task) and all(
+        wanted is None or wanted == found
+        for wanted, found in (
+            (selection.queue, row.queue),
+            (selection.task_type, row.task_type),
+            (selection.worker_id, row.worker_id),
+            (selection.fingerprint, row.fingerprint),
+        )
+    )
+
+
+def _selection(values: Mapping[str, object]) -> Selection:
+    status = values.get("status")
+    return Selection(**{**values, "status": None if status is None else TaskStatus(str(status))})  # type: ignore[arg-type]
+
+
+def _decode(operation_id: str, record: Mapping[bytes, bytes]) -> Operation:
+    """Raises UnreadableRecord."""
+    try:
+        texts = {name.decode(): value for name, value in record.items()}
+        skipped = {name[8:]: int(count) for name, count in texts.items() if name.startswith("skipped:")}
+        return Operation(
+            id=operation_id,
+            action=Action(texts["action"].decode()),
+            selection=_selection(json.loads(texts["selection"])),
+            state=OperationState(texts["state"].decode()),
+            reckoning=Reckoning(int(texts["total"]), texts["exact"] == b"1"),
+            looked=int(texts.get("looked", 0)),
+            done=int(texts.get("done", 0)),
+            told=int(texts.get("told", 0)),
+            skipped=dict(sorted(skipped.items(), key=lambda pair: -pair[1])),
+            actor=texts["actor"].decode(),
+            source=texts["source"].decode(),
+            request_id=texts["request_id"].decode(),
+            created_at=int(texts["created_at"]),
+            ended_at=int(texts["ended_at"]) if "ended_at" in texts else None,
+            ended_by=texts["ended_by"].decode() if "ended_by" in texts else None,
+            place=texts["place"],
+        )
+    except (ValueError, LookupError, TypeError) as error:
+        raise UnreadableRecord(f"The operation's record does not decode: {error}") from error

@@ -1,0 +1,125 @@
+"""All that match, not only the ticked ones: asked with the exact number, begun once, followed and aborted."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from django.test import Client
+
+from tasks_app import runtime
+from tasks_app.domain.operation import Operation
+from tasks_app.domain.status import TaskStatus
+from tests.support.stage import TOKEN, WORKER, Stage
+
+if TYPE_CHECKING:
+    from tests.console.conftest import Configure
+
+DEAD = {"status": "dead_lettered"}
+
+
+async def dead(stage: Stage, count: int, **overrides: object) -> list[str]:
+    return [await stage.task(TaskStatus.DEAD_LETTERED, **overrides) for _ in range(count)]
+
+
+def only() -> Operation:
+    [operation] = runtime.operations().page().items
+    return operation
+
+
+async def test_the_list_offers_all_that_match_and_the_question_says_how_many(htmx: Client, stage: Stage) -> None:
+    await dead(stage, 30, queue="mail")
+    await dead(stage, 2, queue="sms")
+    page = htmx.get("/tasks/", {**DEAD, "queue": "mail"}).text
+    assert "25 on this page of 30" in page
+    assert "All 30 matching" in page
+    question = htmx.post("/operations/requeue/", {**DEAD, "queue": "mail"})
+    assert question.status_code == 428
+    assert "Requeue all 30 tasks?" in question.text
+    assert re.search(r"<dt>Queue</dt><dd>mail</dd>", question.text)
+    assert runtime.operations().page().items == []
+    began = htmx.post("/operations/requeue/", {**DEAD, "queue": "mail", "confirmed": "1"})
+    assert began["HX-Redirect"] == "/operations/"
+    assert runtime.operations().run_for(10) is False
+    assert (only().done, only().looked) == (30, 30)
+    text = htmx.get("/operations/").text
+    assert "30 done; 30 of 30 looked at" in text
+    assert "finished" in text
+
+
+async def test_pressing_again_begins_nothing(htmx: Client, stage: Stage) -> None:
+    await dead(stage, 2)
+    form = {**DEAD, "confirmed": "1"}
+    assert htmx.post("/operations/requeue/", form).status_code == 200
+    again = htmx.post("/operations/requeue/", form)
+    assert again.status_code == 409
+    assert "runs already" in again.text
+    assert only().runs
+
+
+async def test_without_a_scheduler_the_page_says_so(browser: Client, stage: Stage) -> None:
+    await dead(stage, 1)
+    began = browser.post("/operations/requeue/", {**DEAD, "confirmed": "1"})
+    assert (began.status_code, began["Location"]) == (302, "/operations/")
+    assert "Waiting for a scheduler" in browser.get("/operations/").text
+    await stage.schedule.lead(WORKER, TOKEN)
+    assert "Waiting for a scheduler" not in browser.get("/operations/").text
+
+
+async def test_a_kind_of_dead_letters_is_a_filter(htmx: Client, stage: Stage) -> None:
+    await dead(stage, 2, task_type="noop")
+    other = await stage.task(TaskStatus.DEAD_LETTERED, task_type="echo")
+    kind = stage.record(other)["fingerprint"]
+    assert "All 1 matching" in htmx.get("/dlq/", {"kind": kind}).text
+    assert "Discard all 1 task?" in htmx.post("/operations/discard/", {**DEAD, "kind": kind}).text
+    htmx.post("/operations/discard/", {**DEAD, "kind": kind, "confirmed": "1"})
+    runtime.operations().run_for(10)
+    assert (only().done, stage.status(other)) == (1, None)
+
+
+async def test_what_no_index_counts_is_said_to_be_looked_for(htmx: Client, stage: Stage) -> None:
+    await dead(stage, 1, queue="mail", task_type="noop")
+    await dead(stage, 2, queue="mail", task_type="echo")
+    form = {**DEAD, "queue": "mail", "type": "noop"}
+    assert "Every match" in htmx.get("/tasks/", form).text
+    question = htmx.post("/operations/requeue/", form).text
+    assert "up to <strong>3</strong> tasks will be looked at" in question
+    htmx.post("/operations/requeue/", {**form, "confirmed": "1"})
+    runtime.operations().run_for(10)
+    assert (only().done, only().looked) == (1, 3)
+
+
+async def test_aborting(htmx: Client, stage: Stage) -> None:
+    await dead(stage, 1)
+    htmx.post("/operations/requeue/", {**DEAD, "confirmed": "1"})
+    assert htmx.post(f"/operations/{only().id}/abort/").status_code == 200
+    assert htmx.post(f"/operations/{only().id}/abort/").status_code == 409
+    assert htmx.post("/operations/none/abort/").status_code == 404
+    assert "aborted" in htmx.get("/operations/").text
+
+
+@pytest.mark.parametrize("form", [{"status": "queued"}, {"status": "x"}, {"q": "abc"}])
+def test_what_makes_no_sense_is_refused(htmx: Client, form: dict[str, str]) -> None:
+    assert htmx.post("/operations/requeue/", form).status_code == 400
+
+
+async def test_skips_are_said_in_words(htmx: Client, stage: Stage, configure: Configure) -> None:
+    gone, moved = await dead(stage, 2)
+    operations = runtime.operations()
+    htmx.post("/operations/requeue/", {**DEAD, "confirmed": "1"})
+    operation = only()
+    real = operations._following
+    operations._following = lambda *args: _after(real(*args), stage, gone, moved)  # type: ignore[method-assign]
+    operations.step(operation)
+    text = htmx.get("/operations/").text
+    assert "1 gone" in text
+    assert "1 was queued" in text
+
+
+def _after(members: list[bytes], stage: Stage, gone: str, moved: str) -> list[bytes]:
+    from tests.support.builders import ACTOR
+
+    stage.commands.discard(gone, ACTOR)
+    stage.commands.dlq_requeue(moved, ACTOR)
+    return members

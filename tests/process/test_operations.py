@@ -1,0 +1,92 @@
+"""A bulk action over real processes: web and leader are killed half-way, and every task has moved exactly once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+
+from tasks_app.domain.operation import Operation
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Task
+from tasks_app.store.operations import Operations
+from tests.process.fleet import Fleet, Process
+from tests.process.test_scheduler import leader
+from tests.support.until import until
+
+DEAD = 6000
+ASKED = json.dumps({"action": "requeue", "filter": {"status": "dead_lettered"}})
+
+
+def press(port: int) -> tuple[int, dict[str, object]]:
+    """Ask for everything dead to be requeued; how it was answered."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("POST", "/api/v1/operations", ASKED, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    body = json.loads(answer.read())
+    connection.close()
+    return answer.status, body
+
+
+def web(fleet: Fleet) -> tuple[Process, int]:
+    """A web process that answers, and its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = fleet.start("runweb", "--port", str(port))
+    until(lambda: _answers(port), timeout=40, what="the web answers")
+    return process, port
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def _queued(fleet: Fleet) -> int:
+    return fleet.queries.counts()[TaskStatus.QUEUED]
+
+
+def test_web_and_leader_die_half_way_and_nothing_is_lost_or_doubled(fleet: Fleet) -> None:
+    ids = [task_id for _ in range(DEAD // 1000) for task_id in fleet.submit_many(1000, "fail")]
+    worker = fleet.worker("--no-scheduler", concurrency=100)
+    dead = TaskStatus.DEAD_LETTERED
+    until(lambda: fleet.queries.counts()[dead] == DEAD, timeout=60, what="all are dead")
+    worker.kill()
+    operations = Operations(fleet.client, fleet.config)
+    site, port = web(fleet)
+    began = time.monotonic()
+    status, body = press(port)
+    assert (status, body["total"], body["waits_for_scheduler"]) == (202, DEAD, True)
+    assert time.monotonic() - began < 2
+    operation_id = str(body["id"])
+
+    def now() -> Operation:
+        return operations.get(operation_id)
+
+    candidates = [fleet.start("runscheduler") for _ in range(2)]
+    first = leader(fleet, candidates)
+    until(lambda: now().done > 0, timeout=30, what="it is under way")
+    first.kill()
+    site.kill()
+    half = now()
+    assert 0 < half.done < DEAD
+    assert half.runs
+    # Its last call may still be on its way in; between two calls, what has moved and what is left is all there was.
+    until(lambda: (_queued(fleet), DEAD - now().done) == (now().done, fleet.queries.counts()[dead]), what="it adds up")
+    _, port = web(fleet)
+    status, body = press(port)
+    assert (status, body["code"]) == (409, "OPERATION_RUNNING")
+    until(lambda: not now().runs, timeout=60, what="another leader has finished it")
+    ended = now()
+    assert (ended.done, ended.looked, ended.skips, ended.state) == (DEAD, DEAD, 0, "finished")
+    rows = [row for first in range(0, DEAD, 1000) for row in fleet.queries.rows(ids[first : first + 1000])]
+    assert {row.requeues for row in rows if isinstance(row, Task)} == {1}
+    assert len(rows) == DEAD
