@@ -15,6 +15,8 @@ import pytest
 from dtq_site.streams import ASYNC_APPS
 from tasks_app import runtime
 from tasks_app.domain.api_key import parse_grant
+from tasks_app.domain.operation import Selection
+from tasks_app.domain.transitions import Action
 from tasks_app.store.presence import Heartbeat
 from tests.access.callers import ALMIGHTY, Caller, Heard, misplaced, partial, people, programs, strangers
 from tests.access.table import KEYS, METHODS, PEOPLE, Row, documented, plain, served
@@ -57,15 +59,23 @@ class Scene:
     own: str
     foreign: str
     user_id: int
+    operations: dict[str, str]
+    """Per queue the bulk action that runs on it."""
 
     def address(self, url: str, *, foreign: bool = False) -> str:
         """The URL of something that exists, in a queue of one's own or in another."""
-        ids = {"/users/": str(self.user_id), "/api/v1/workers/": WORKER}
+        queue = FOREIGN if foreign else OWN
+        ids = {
+            "/users/": str(self.user_id),
+            "/api/v1/workers/": WORKER,
+            "/api/v1/operations/": self.operations[queue],
+            "/operations/": self.operations[queue],
+        }
         task = self.foreign if foreign else self.own
         named = next((value for start, value in ids.items() if url.startswith(start)), task)
         return (
             url.replace("<id>", named)
-            .replace("<q>", FOREIGN if foreign else OWN)
+            .replace("<q>", queue)
             .replace("<name>", "spare" if url.startswith("/keys/") else "payload")
             .replace("<anything else>", "nothing/of/the/sort")
         )
@@ -85,7 +95,10 @@ def scene(configure: Configure, stage: Stage, presence: Presence, django_user_mo
     told = {"task_type": CANARY, "payload_json": f'{{"note":"{CANARY}"}}'}
     runtime.api_keys().grant(parse_grant("spare", ["read"]), ACTOR)
     user = django_user_model.objects.create(username=CANARY)
-    return Scene(stage, stage.submit(queue=OWN, **told), stage.submit(queue=FOREIGN, **told), user.pk)
+    own, foreign = (stage.submit(queue=queue, **told) for queue in (OWN, FOREIGN))
+    begin = runtime.operations().begin
+    operations = {queue: begin(Action.CANCEL, Selection(queue=queue), ACTOR).id for queue in (OWN, FOREIGN)}
+    return Scene(stage, own, foreign, user.pk, operations)
 
 
 def expected(url: str, method: str, caller: Caller) -> str:
@@ -106,7 +119,11 @@ def expected(url: str, method: str, caller: Caller) -> str:
 def ask(scene: Scene, caller: Caller, method: str, url: str, *, foreign: bool = False) -> Heard:
     queue = FOREIGN if foreign else OWN
     task = {"task_type": "echo", "queue": queue}
-    bodies = {"/api/v1/tasks": task, "/api/v1/tasks/bulk": {"tasks": [task]}}
+    bodies = {
+        "/api/v1/tasks": task,
+        "/api/v1/tasks/bulk": {"tasks": [task]},
+        "/api/v1/operations": {"action": "cancel", "filter": {"queue": queue}},
+    }
     body = json.dumps(bodies[url]).encode() if method == "POST" and url in bodies else b""
     heard = caller.ask(method, scene.address(url, foreign=foreign), body)
     if url == "/api/v1/tasks/bulk" and heard.word == "yes":
