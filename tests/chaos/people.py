@@ -111,6 +111,7 @@ class Operator(Person):
     def start(self, ids: list[str], rng: random.Random, pause_s: float) -> None:
         self._ids, self._rng, self._pause_s = ids, rng, pause_s
         self.leaving = self.world.faults.calm
+        self._tidied = False
         self.spawn(self._meddle)
 
     def stop(self) -> None:
@@ -118,7 +119,7 @@ class Operator(Person):
 
     @property
     def finished_for_good(self) -> bool:
-        return self.leaving and self.ended
+        return self._tidied  # killed before that, another one comes and resumes what this one has paused
 
     def _meddle(self) -> None:
         commands = Commands(BlockingClient(self), self.world.config)
@@ -132,6 +133,7 @@ class Operator(Person):
             self.nap(1.0)
         for queue in QUEUES:
             self._resume(commands, queue)
+        self._tidied = True
 
     def _do_something(self, commands: Commands) -> None:
         rng = self._rng
