@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 
 import pytest
 
@@ -16,7 +15,8 @@ SECONDS = float(os.environ.get("DTQ_TEST_CHAOS_S", "45"))
 
 @pytest.mark.timeout(SECONDS + 120)
 def test_nothing_is_lost_and_nothing_finishes_twice(redis_url: str) -> None:
-    report = run_for(redis_url, SECONDS, first=random.randrange(10**9))
+    # The same seeds each time, so that a red run can be had again; ``make chaos`` draws its own.
+    report = run_for(redis_url, SECONDS, first=1)
     assert not report.failed, report.page()
     assert report.faults.total() > 0, "nothing was tried"
 
