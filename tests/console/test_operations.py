@@ -114,7 +114,7 @@ async def test_skips_are_said_in_words(htmx: Client, stage: Stage, configure: Co
     operations.step(operation)
     text = htmx.get("/operations/").text
     assert "1 gone" in text
-    assert "1 was queued" in text
+    assert "1 found queued" in text
 
 
 def _after(members: list[bytes], stage: Stage, gone: str, moved: str) -> list[bytes]:

@@ -55,8 +55,10 @@ def build_letters(reading: DeadLettersReading) -> dict[str, Any]:
     """Kinds of errors with their counts, or the letters of a page."""
     kind = [("kind", reading.fingerprint)] if reading.fingerprint else []
     matching = reading.total if not reading.fingerprint else reading.group.count if reading.group else 0
+    every = every_match(TaskStatus.DEAD_LETTERED, reading.rights)
     context: dict[str, Any] = {
-        "every": every_match(TaskStatus.DEAD_LETTERED, reading.rights) if matching else [],
+        # Above all letters a purge is offered already.
+        "every": [button for button in every if reading.fingerprint or not button.look.danger] if matching else [],
         "matching": matching,
         "matched_by": [("status", TaskStatus.DEAD_LETTERED.value), *kind],
         "grouped": reading.grouped,

@@ -88,4 +88,6 @@ def chosen_words(selection: Selection) -> list[tuple[str, str]]:
 def _reason(name: str) -> str:
     if name in _REASONS:
         return _REASONS[name]
-    return f"was {STATUS_LOOKS[TaskStatus(name)].word}" if name in list(TaskStatus) else name.lower().replace("_", " ")
+    if name in list(TaskStatus):
+        return f"found {STATUS_LOOKS[TaskStatus(name)].word}"
+    return name.lower().replace("_", " ")
