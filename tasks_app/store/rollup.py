@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import redis.asyncio
 
 from tasks_app.domain.config import Config
@@ -17,13 +15,13 @@ from tasks_app.store.scripts import (
     AsyncScripts,
 )
 from tasks_app.store.stats import summed
+from tasks_app.store.whole_hashes import whole_hashes
 
 TEN_MS = 600_000
 _TENS_KEPT = MINUTE_STATS_TTL_MS // TEN_MS
 """After a long silence only what the minutes still hold is worth summing."""
 _PART = 500
-_SCAN = 1000
-"""Fields written by one script call, and asked for in one command."""
+"""Fields written by one script call."""
 
 
 class Rollup:
@@ -56,7 +54,7 @@ class Rollup:
         self, token: str, grain: str, number: int, parts: list[tuple[str, int]], ttl_ms: int, rolled: int | str
     ) -> bool:
         """Write one span's sums; ``rolled`` goes with the last of them. False when this is no longer the leader."""
-        sums = list(summed(await self._hashes([self._keys.stats(*part) for part in parts])))
+        sums = list(summed(await whole_hashes(self._client, [self._keys.stats(*part) for part in parts])))
         for first in range(0, max(len(sums), 1), _PART):
             last = first + _PART >= len(sums)
             fields: list[Argument] = []
@@ -66,21 +64,3 @@ class Rollup:
             if reply != b"OK":
                 return False
         return True
-
-    async def _hashes(self, keys: list[str]) -> list[dict[bytes, bytes]]:
-        """Whole hashes, however large, without one long command."""
-        found: list[dict[bytes, bytes]] = [{} for _ in keys]
-        cursors = dict.fromkeys(range(len(keys)), 0)
-        while cursors:
-            with translating():
-                pipe = self._client.pipeline(transaction=False)
-                for i, cursor in cursors.items():
-                    pipe.hscan(keys[i], cursor, count=_SCAN)
-                replies: list[Any] = await pipe.execute()
-            for i, (cursor, part) in zip(list(cursors), replies, strict=True):
-                found[i].update(part)
-                if cursor:
-                    cursors[i] = cursor
-                else:
-                    del cursors[i]
-        return found

@@ -21,7 +21,7 @@ GRAINS: Mapping[str, tuple[str, int]] = {
 _TEN_MS = 600_000
 _UNROLLED_SPANS = 2
 """Ten-minute spans read as minutes at the end of a coarse window: the running one and the one before it."""
-_SEPARATORS = 2
+SEPARATORS = 2
 """In the name of a field: ``<queue>|<type>|<measure>``."""
 _BUCKETS = {f"{kind}{bucket}": bucket for kind in "wr" for bucket in range(len(BUCKETS_MS) + 1)}
 _SAMPLED = (b"|depth", b"|oldest")
@@ -76,7 +76,7 @@ class Stats(Reader):
         out: dict[str, int] = {}
         for record in self._all(read):
             for name, text in record.items():
-                if name.count(b"|") != _SEPARATORS:
+                if name.count(b"|") != SEPARATORS:
                     continue
                 queue, _, measure = codec.name(name).split("|")
                 if measure in ("submitted", "running"):
@@ -93,7 +93,7 @@ def summed(records: list[dict[bytes, bytes]]) -> Iterable[tuple[bytes, int]]:
     total: dict[bytes, int] = {}
     for record in records:
         for name, text in record.items():
-            if name.count(b"|") != _SEPARATORS:
+            if name.count(b"|") != SEPARATORS:
                 continue  # none of ours
             value, before = codec.number(text), total.get(name)
             if before is not None:

@@ -18,8 +18,10 @@ import redis.asyncio
 from tasks_app.domain.config import Config
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
-from tasks_app.store.reader import Pipeline, Reader
+from tasks_app.store.reader import Reader
 from tasks_app.store.scripts import MINUTE_STATS_TTL_MS, AsyncScripts
+from tasks_app.store.stats import SEPARATORS
+from tasks_app.store.whole_hashes import HashScan, whole_hashes
 
 MAX_SERIES = 1000
 """Pairs of queue and type with counters of their own."""
@@ -28,16 +30,13 @@ OTHER_TYPES = "other"
 Pair = tuple[str, str]
 """A queue and a task type."""
 
-_SEPARATORS = 2
-"""In the name of a field: ``<queue>|<type>|<measure>``."""
 _SAMPLES = frozenset({"depth", "oldest"})
 _MINUTE_MS = 60_000
 _MINUTES_KEPT = MINUTE_STATS_TTL_MS // _MINUTE_MS
 _SETTLED_AFTER = 2
 """Minutes; one more than it takes to end, so that a server whose clock steps back a little loses nothing."""
 _PART = 500
-_SCAN = 1000
-"""Fields asked for in one command, which takes the server well under a millisecond or two."""
+"""Fields written by one script call."""
 
 
 def by_series(minute: Mapping[str, int], known: set[Pair]) -> dict[str, int]:
@@ -74,7 +73,7 @@ def add_up(
     known: set[Pair] = set()
     for name, text in totals.items():
         field = codec.name(name)
-        if field.count("|") != _SEPARATORS:
+        if field.count("|") != SEPARATORS:
             continue  # none of ours
         total, _, last = text.partition(b" ")
         values[field], through[field] = codec.number(total), codec.number(last)
@@ -93,7 +92,7 @@ def add_up(
 
 
 def _counts(fields: Mapping[bytes, bytes]) -> dict[str, int]:
-    return {codec.name(field): codec.number(text) for field, text in fields.items() if field.count(b"|") == _SEPARATORS}
+    return {codec.name(field): codec.number(text) for field, text in fields.items() if field.count(b"|") == SEPARATORS}
 
 
 class Totals(Reader):
@@ -113,23 +112,10 @@ class Totals(Reader):
         return add_up(fields, zip(minutes, records, strict=True))
 
     def _hashes(self, keys: list[str]) -> list[dict[bytes, bytes]]:
-        """Whole hashes, however large, without one long command."""
-        found: list[dict[bytes, bytes]] = [{} for _ in keys]
-        cursors = dict.fromkeys(range(len(keys)), 0)
-
-        def read(pipe: Pipeline) -> None:
-            for i, cursor in cursors.items():
-                pipe.hscan(keys[i], cursor, count=_SCAN)
-
-        while cursors:
-            replies = self._all(read)
-            for i, (cursor, part) in zip(list(cursors), replies, strict=True):
-                found[i].update(part)
-                if cursor:
-                    cursors[i] = cursor
-                else:
-                    del cursors[i]
-        return found
+        scan = HashScan(keys)
+        while scan.unfinished:
+            scan.take(self._all(scan.ask))
+        return scan.found
 
 
 class Fold:
@@ -163,7 +149,8 @@ class Fold:
         for minute, found in zip(range(first, last + 1), there, strict=True):
             if not found:
                 continue
-            amounts = by_series(_counts(await self._minute(minute)), known)
+            (record,) = await whole_hashes(self._client, [self._keys.stats("m", minute)])
+            amounts = by_series(_counts(record), known)
             for part, is_last in _parts(amounts):
                 if not await self._add(token, minute, part, is_last):
                     return
@@ -173,17 +160,6 @@ class Fold:
         flat = [part for amount in amounts for part in amount]
         reply: Any = await self._scripts.run("count", token, minute, int(is_last), OTHER_TYPES, *flat)
         return bool(reply == b"OK")
-
-    async def _minute(self, minute: int) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
-        cursor = 0
-        while True:
-            part: Any
-            with translating():
-                cursor, part = await self._client.hscan(self._keys.stats("m", minute), cursor, count=_SCAN)
-            found.update(part)
-            if not cursor:
-                return found
 
 
 def _pair(member: str) -> Pair:
