@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from tasks_app import runtime
 from tasks_app.api.representation import encode
 from tasks_app.domain.errors import DtqError, MalformedJson, RateLimited
-from tasks_app.live.outage import outage_log
+from tasks_app.live.outage import keep_out_of_djangos_log, outage_log
 
 log = structlog.get_logger(__name__)
 
@@ -156,8 +156,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     if problem.code == "METHOD_NOT_ALLOWED":
         headers["Allow"] = ", ".join(view.allowed_methods)
     response = Response(problem.body(request_id_of(request)), status=problem.status, headers=headers)
-    # Django would log a line of its own for each: nothing new about a 500, a flood while Redis is away.
-    response._has_been_logged = True  # type: ignore[attr-defined]  # what Django itself sets once it has logged
+    keep_out_of_djangos_log(response)  # a 500 was logged above
     return response
 
 

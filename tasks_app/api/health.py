@@ -13,6 +13,7 @@ from tasks_app import runtime
 from tasks_app.api.representation import encode
 from tasks_app.checks import OLDEST_REDIS, is_too_old
 from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.live.outage import keep_out_of_djangos_log
 
 MAX_NAMED = 5
 
@@ -40,8 +41,7 @@ def ready(request: HttpRequest) -> HttpResponse:
     checks = run_checks()
     holds = all(check.ok for check in checks)
     response = _json({"ready": holds, "checks": [asdict(check) for check in checks]}, 200 if holds else 503)
-    # Django would log each 503 as an error: a flood of what the probe is told anyway.
-    response._has_been_logged = True  # type: ignore[attr-defined]  # what Django itself sets once it has logged
+    keep_out_of_djangos_log(response)  # the probe is told
     return response
 
 

@@ -15,7 +15,7 @@ from tasks_app.api.exposition import FleetCollector
 from tasks_app.conf import config
 from tasks_app.domain.api_key import Scope
 from tasks_app.domain.errors import KeyRefused, NotPermitted, RateLimited, StoreUnavailable
-from tasks_app.live.outage import outage_log
+from tasks_app.live.outage import keep_out_of_djangos_log, outage_log
 
 _BEARER = "bearer "
 
@@ -45,7 +45,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     except StoreUnavailable as error:
         outage_log.refused(request.path, error)
         response = _text(f"No metrics: {error.message}\n", 503)
-        response._has_been_logged = True  # type: ignore[attr-defined]  # by the line before, one a second at most
+        keep_out_of_djangos_log(response)
         return response
     registry = CollectorRegistry(auto_describe=False)
     registry.register(FleetCollector(seen, config()))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import structlog
+from django.http import HttpResponseBase
 
 log = structlog.get_logger(__name__)
 
@@ -36,3 +37,8 @@ class OutageLog:
 
 outage_log = OutageLog()
 """This process's: of requests to the API and to the console alike."""
+
+
+def keep_out_of_djangos_log(response: HttpResponseBase) -> None:
+    """Let Django log nothing of ``response``: it would make each 503 an error, a flood while Redis is away."""
+    response._has_been_logged = True  # type: ignore[attr-defined]  # what Django itself sets once it has logged
