@@ -5,10 +5,12 @@ A private server, a site, a worker and the demo's traffic run for a minute; the 
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +45,7 @@ PAGES = {
     "queues": "/queues/",
     "queue": "/queues/emails/",
     "workers": "/workers/",
+    "operations": "/operations/",
     "audit": "/audit/",
     "system": "/system/",
 }
@@ -64,6 +67,8 @@ def main() -> None:
             until(lambda: time.monotonic() - began > TRAFFIC_S, timeout=TRAFFIC_S + 10)
             Commands(client, make_config()).pause("emails", Actor("ada"), "mail provider is down")
             until(lambda: client.zcard(Keys("dtq").index("queued", queue="emails")) > 8, timeout=60)
+            for queue in ("emails", "reports"):
+                _bring_back_what_died(site.root, queue)
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
                 for scheme in SCHEMES:
@@ -94,6 +99,15 @@ def _take(browser: Browser, root: str, scheme: str, size: str) -> None:
         page.locator("#stamp[data-state=live]").wait_for()
         page.screenshot(path=TARGET / f"{name}-{size}-{scheme}.png")
     context.close()
+
+
+def _bring_back_what_died(root: str, queue: str) -> None:
+    """Begin an operation: a requeue of a queue's dead letters."""
+    body = json.dumps({"action": "requeue", "filter": {"status": "dead_lettered", "queue": queue}}).encode()
+    address = f"{root}/api/v1/operations"
+    request = urllib.request.Request(address, body, {"Content-Type": "application/json"})  # noqa: S310 - our own http
+    with urllib.request.urlopen(request) as answer:  # noqa: S310
+        assert answer.status == 202
 
 
 def _make_up_an_hour(client: redis.Redis) -> None:
