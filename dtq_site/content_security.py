@@ -1,4 +1,7 @@
-"""What a page of this site may load and use: its own files, nothing that stands inside the page, no device."""
+"""What a page of this site may load and use: its own files, nothing that stands inside the page, no device.
+
+And who may keep what it says: nobody.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,8 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "Permissions-Policy": PERMISSIONS,
     "Cross-Origin-Resource-Policy": "same-origin",
+    # A shared cache takes X-API-Key for any header, and would hand a task to the next who asks for its address.
+    "Cache-Control": "no-store",
 }
 
 

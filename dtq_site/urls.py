@@ -24,4 +24,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("tasks_app.console.urls")),
 ]
 
+handler400 = "tasks_app.console.refused.malformed"
 handler403 = "tasks_app.console.refused.refused"

@@ -16,8 +16,9 @@ from tasks_app.live.stream import Verdict
 
 async def may_follow(scope: MutableMapping[str, Any], again: bool) -> Verdict:
     """200 with a key that reads, else the API's status. Only the opening of a stream counts as a request."""
-    given = dict(scope["headers"]).get(b"x-api-key")
-    text = None if given is None else given.decode("latin-1")
+    # Two of them are one list, as everywhere else, and no key: a proxy's and a client's must not compete.
+    sent = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-api-key"]
+    text = ",".join(sent) if sent else None
     return await sync_to_async(_judge, thread_sensitive=False)(text, 0 if again else 1)
 
 

@@ -120,9 +120,7 @@ class LivePage(Generic[R]):
     def _answer(self, request: HttpRequest, **path: str) -> HttpResponse:
         reading = self._reading(request, **path)
         names = request.GET.getlist(FRAGMENT_PARAM)
-        response = self._partials(names, reading) if names else self._whole(request, reading)
-        response["Cache-Control"] = "no-store"
-        return response
+        return self._partials(names, reading) if names else self._whole(request, reading)
 
     def _partials(self, names: list[str], reading: R) -> HttpResponse:
         known = [name for name in self._fragments if name in names]

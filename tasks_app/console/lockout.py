@@ -25,5 +25,4 @@ def locked_out(request: HttpRequest, original: HttpResponse | None, credentials:
     else:
         response = answer(request, Said(text, "red", TOO_MANY_REQUESTS))
     response["Retry-After"] = str(minutes * 60)
-    response["Cache-Control"] = "no-store"
     return response

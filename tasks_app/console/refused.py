@@ -1,4 +1,4 @@
-"""What is shown to whoever asks for more than their role allows."""
+"""What is shown to whoever asks for more than their role allows, or for nothing that makes sense."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from tasks_app.console.access import rights_of
 from tasks_app.console.actions.answers import Said, answer, is_htmx
 from tasks_app.console.frame import frame_context
 
+BAD_REQUEST = 400
 FORBIDDEN = 403
+
+
+def malformed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400. Django's own answer looks for a token in the very form that could not be read, and fails once more."""
+    return HttpResponse(render_to_string("400.html"), status=BAD_REQUEST)
 
 
 def refused(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -101,5 +101,4 @@ def error_page(request: HttpRequest, error: DtqError) -> HttpResponse:
         # Django would log an error of its own for each page that a tab asks for while Redis is away.
         response._has_been_logged = True  # type: ignore[attr-defined]  # what Django itself sets once it has logged
         response["Retry-After"] = "2"
-    response["Cache-Control"] = "no-store"
     return response

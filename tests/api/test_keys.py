@@ -160,7 +160,16 @@ def test_events_are_for_who_reads(
         assert asyncio.run(may_follow(held, True)).status == 200  # to be asked again is no request
 
 
-@pytest.mark.parametrize("sent", [[], [(b"x-api-key", b"")], [(b"x-api-key", b"wrong")], [(b"x-api-key", b"\xff\xfe")]])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        [],
+        [(b"x-api-key", b"")],
+        [(b"x-api-key", b"wrong")],
+        [(b"x-api-key", b"\xff\xfe")],
+        [(b"x-api-key", b"wrong"), (b"x-api-key", ALMIGHTY.encode())],
+    ],
+)
 def test_events_are_not_for_strangers(almighty: Keyed, sent: list[tuple[bytes, bytes]]) -> None:
     assert asyncio.run(may_follow({"headers": sent}, False)).status == 401
     assert asyncio.run(may_follow({"headers": [(b"x-api-key", ALMIGHTY.encode())]}, False)).status == 200

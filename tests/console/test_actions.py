@@ -51,6 +51,15 @@ def test_without_htmx_an_action_leads_back_with_a_message(browser: Client, stage
     assert elsewhere["Location"] == "/"
 
 
+def test_a_form_that_cannot_be_read_is_refused(configure: Configure) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.get("/login/")  # without its cookie no form is looked at
+    for charset in ("utf-16", "latin-1"):
+        answer = browser.post("/disarm/", b"x=1", f"application/x-www-form-urlencoded; charset={charset}")
+        assert answer.status_code == 400
+        assert "Not understood" in answer.text
+
+
 def test_an_error_has_the_status_that_the_api_gives_it() -> None:
     assert {kind: HTTP_STATUS[kind.code] for kind in STATUS_OF} == STATUS_OF
 

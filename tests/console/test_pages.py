@@ -82,6 +82,13 @@ async def test_a_refresh_is_the_pages_own_part(browser: Client, stage: Stage) ->
             assert _still(part[1]) in _still(page)
 
 
+def test_nobody_keeps_what_is_said_of_tasks(browser: Client, stage: Stage) -> None:
+    task_id = stage.submit()
+    for path in (f"/tasks/{task_id}.json", f"/tasks/{task_id}/text/payload", f"/api/v1/tasks/{task_id}"):
+        answer = browser.get(path)
+        assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
+
+
 def _params(path: str) -> dict[str, str]:
     query = path.partition("?")[2]
     return dict(pair.split("=", 1) for pair in query.split("&")) if query else {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.cache import never_cache
 
 from tasks_app import runtime
 from tasks_app.console.access import actor_of
@@ -18,7 +17,6 @@ from tasks_app.domain.roles import Right
 MADE = 201
 
 
-@never_cache
 @action(Right.MANAGE_ACCESS, destroys=True)
 def make_key(request: HttpRequest) -> HttpResponse:
     """A new key. Form: ``name``, ``scope`` (several), ``queues`` (separated by spaces or commas), ``rate``, ``lasts``.
