@@ -15,10 +15,9 @@ from tasks_app.api.media import ExactJsonRenderer, JsonNegotiation, StrictJsonPa
 from tasks_app.api.query import QueryReader
 from tasks_app.domain.api_key import Scope
 from tasks_app.domain.errors import NotFound, ValidationError
-from tasks_app.domain.submission import QUEUE_PATTERN
 
 TASK_ID = re.compile(r"[0-9a-f]{32}")
-_WORKER_ID = re.compile(r"[\x21-\x7e]{1,255}")
+WORKER_ID = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class ApiView(APIView):
@@ -74,36 +73,14 @@ class ApiView(APIView):
         return single_limit()
 
 
-def task_id(text: str) -> str:
-    """``text`` when it can be the id of a task.
+def path_part(text: str, pattern: re.Pattern[str], what: str) -> str:
+    """``text`` when it can be the id or name of a ``what``.
 
     Raises:
         NotFound: it cannot.
     """
-    if TASK_ID.fullmatch(text) is None:
-        raise NotFound("No such task")
-    return text
-
-
-def queue_name(text: str) -> str:
-    """``text`` when it can be the name of a queue.
-
-    Raises:
-        NotFound: it cannot.
-    """
-    if QUEUE_PATTERN.fullmatch(text) is None:
-        raise NotFound("No such queue")
-    return text
-
-
-def worker_name(text: str) -> str:
-    """``text`` when it can be the id of a worker.
-
-    Raises:
-        NotFound: it cannot.
-    """
-    if _WORKER_ID.fullmatch(text) is None:
-        raise NotFound("No such worker")
+    if pattern.fullmatch(text) is None:
+        raise NotFound(f"No such {what}")
     return text
 
 

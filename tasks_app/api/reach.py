@@ -10,8 +10,9 @@ from rest_framework.request import Request
 
 from tasks_app import runtime
 from tasks_app.api.auth import ApiClient, client_of
-from tasks_app.api.base import queue_name, task_id
+from tasks_app.api.base import TASK_ID, path_part
 from tasks_app.domain.errors import NotFound, NotPermitted
+from tasks_app.domain.submission import QUEUE_PATTERN
 from tasks_app.domain.task import Task
 
 
@@ -21,7 +22,7 @@ def reached_task(request: Request, text: str) -> str:
     Raises:
         NotFound: it cannot, or there is none within reach.
     """
-    wanted = task_id(text)
+    wanted = path_part(text, TASK_ID, "task")
     reach = client_of(request).reach
     if not reach.everywhere:
         # Which queue a task belongs to never changes, so what is done next acts on the task that was looked at.
@@ -38,7 +39,7 @@ def reached_queue(request: Request, text: str) -> str:
         NotFound: it cannot.
         NotPermitted: it is out of reach.
     """
-    name = queue_name(text)
+    name = path_part(text, QUEUE_PATTERN, "queue")
     require_queue(client_of(request), name)
     return name
 

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from tasks_app import runtime
 from tasks_app.api import docs
-from tasks_app.api.base import TASK_ID, ApiView, worker_name
+from tasks_app.api.base import TASK_ID, WORKER_ID, ApiView, path_part
 from tasks_app.api.query import QueryReader
 from tasks_app.api.representation import audit_body, encoded, listing, worker_body
 from tasks_app.domain.errors import NotFound
@@ -34,7 +34,7 @@ class WorkerView(ApiView):
     @docs.WORKER_SHOW
     def get(self, request: Request, id: str) -> Response:
         """One worker."""
-        return Response(worker_body(runtime.queries().worker(worker_name(id))))
+        return Response(worker_body(runtime.queries().worker(path_part(id, WORKER_ID, "worker"))))
 
 
 class AuditView(ApiView):
