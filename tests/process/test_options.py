@@ -25,6 +25,12 @@ def test_nonsense_is_refused(fleet: Fleet, arguments: list[str], complaint: str)
     assert "Traceback" not in process.text
 
 
+def test_a_worker_without_handlers_says_once_what_that_means(fleet: Fleet) -> None:
+    process = fleet.start("runworker", "--processes", "2", TASK_MODULES="", DEMO_TASKS="false")
+    until(lambda: process.text.count("WORKER_STARTED") == 2, timeout=30, what="both of them")
+    assert process.text.count("DTQ_TASK_MODULES") == 1
+
+
 def test_queues_are_served_in_the_order_given(fleet: Fleet) -> None:
     last = fleet.submit_many(3, "ledger", queue="low", priority=9)
     first = fleet.submit_many(3, "ledger", queue="high", priority=0)

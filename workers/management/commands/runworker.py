@@ -19,6 +19,8 @@ from workers.engine.runner import run_worker
 from workers.fleet import run_fleet
 from workers.options import MAX_CONCURRENCY, MAX_PROCESSES, check_range
 
+_NO_HANDLERS = "No handlers here: each task that this worker takes is dead-lettered. DTQ_TASK_MODULES names modules."
+
 
 class Command(BaseCommand):
     """SIGTERM or Ctrl-C finishes what runs, for ``DTQ_DRAIN_TIMEOUT_S`` at most; a second one gives it back at once."""
@@ -42,6 +44,8 @@ class Command(BaseCommand):
             settings, registry = config(), runtime.registry()
         except ConfigError as error:
             raise CommandError(error.message) from error
+        if not registry.names() and not options["skip_checks"]:
+            self.stderr.write(_NO_HANDLERS)
         if options["processes"] > 1:
             run_fleet(_arguments(options), processes=options["processes"], drain_timeout_s=settings.drain_timeout_s)
             return
