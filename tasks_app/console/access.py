@@ -13,7 +13,7 @@ from tasks_app.domain.snapshot import Actor
 REFUSALS = {
     Right.VIEW: "Your user has no role here. Ask an admin for one.",
     Right.OPERATE: "Your user may look but not act. Ask an admin for the role of an operator.",
-    Right.PURGE: "Only admins may purge.",
+    Right.PURGE: "Only admins may purge, or cancel or discard all that match.",
     Right.MANAGE_ACCESS: "Only admins may manage users and keys, and nobody in open local mode.",
 }
 

@@ -25,7 +25,7 @@ from tasks_app.domain.errors import (
     ValidationError,
     WrongStatus,
 )
-from tasks_app.live.outage import outage_log
+from tasks_app.live.outage import keep_out_of_djangos_log, outage_log
 
 STATUS_OF: dict[type[DtqError], int] = {
     NotFound: 404,
@@ -98,7 +98,6 @@ def error_page(request: HttpRequest, error: DtqError) -> HttpResponse:
         response = HttpResponse(render_to_string("console/error.html", context, request), status=status)
     if isinstance(error, StoreUnavailable):
         outage_log.refused(request.path, error)
-        # Django would log an error of its own for each page that a tab asks for while Redis is away.
-        response._has_been_logged = True  # type: ignore[attr-defined]  # what Django itself sets once it has logged
+        keep_out_of_djangos_log(response)
         response["Retry-After"] = "2"
     return response
