@@ -29,11 +29,14 @@ def iso_or_none(ms: int | None) -> str | None:
 
 
 def parse_moment(text: str) -> int | None:
-    """Epoch milliseconds of ISO 8601 text; ``None`` when it is no such text or has no offset."""
+    """Epoch milliseconds of ISO 8601 text; ``None`` when it is no such text or has no offset.
+
+    What lies before 1970 is 1970: nothing in the queue is older, and the scripts know no negative moments.
+    """
     try:
         moment = datetime.fromisoformat(_UNQUOTED_PLUS.sub(r"\1+\2", text))
         if moment.tzinfo is None:
             return None
-        return (moment - EPOCH) // timedelta(milliseconds=1)
+        return max(0, (moment - EPOCH) // timedelta(milliseconds=1))
     except (ValueError, OverflowError):
         return None

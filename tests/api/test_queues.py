@@ -64,6 +64,12 @@ def test_a_bad_pause_is_named(api: Api, body: dict[str, Any]) -> None:
     assert api.get("queues/default").body["paused"] is None
 
 
+def test_a_pause_until_long_ago_is_over(api: Api) -> None:
+    api.submit()
+    answer = api.post("queues/default/pause", {"until": "0621-04-19T06:52:11.6922-21:29"})
+    assert (answer.status, answer.body["paused"]) == (200, None)
+
+
 @pytest.mark.parametrize("action", ["pause", "resume", "purge"])
 def test_an_unknown_queue_is_not_found(api: Api, action: str) -> None:
     assert api.post(f"queues/unknown/{action}").code == "NOT_FOUND"
