@@ -6,8 +6,9 @@ from typing import Any
 
 from tasks_app.api import examples, serializers
 from tasks_app.api import serializers_operations as operations
+from tasks_app.api.base import TASK_ID
 from tasks_app.api.openapi import Operation, answer, either, operation, page_of, query
-from tasks_app.api.query import MAX_LIMIT
+from tasks_app.api.query import FINGERPRINT, MAX_LIMIT
 from tasks_app.domain.submission import KEY_PATTERN, QUEUE_PATTERN, TYPE_PATTERN
 
 
@@ -158,7 +159,7 @@ DLQ_LIST = operation(
     "List dead letters, newest first",
     "",
     parameters=(
-        query("fingerprint", _matching("[A-Za-z0-9_.:-]{1,128}"), "Only those that failed alike."),
+        query("fingerprint", _matching(FINGERPRINT.pattern), "Only those that failed alike."),
         *PAGE,
     ),
     answers={
@@ -266,7 +267,7 @@ AUDIT_LIST = operation(
     "List what was done, newest first",
     "",
     parameters=(
-        query("task_id", _matching("[0-9a-f]{32}"), "Only what was done to this task."),
+        query("task_id", _matching(TASK_ID.pattern), "Only what was done to this task."),
         *PAGE,
     ),
     answers={200: answer(page_of(operations.AuditSerializer), "A page.", examples.listed(examples.AUDIT))},

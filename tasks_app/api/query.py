@@ -12,6 +12,7 @@ from tasks_app.domain.errors import ValidationError
 from tasks_app.domain.status import TaskStatus
 
 MAX_LIMIT = 200
+FINGERPRINT = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 TEXT = re.compile(r"[^\x00-\x1f\x7f]{1,255}")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,20})?")

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts, for the audit. ``source`` is an address or ``cli``."""
+    """Who acts, for the audit. ``source`` is the address of a client, or the host of a shell."""
 
     name: str
     source: str = ""

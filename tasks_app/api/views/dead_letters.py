@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from rest_framework.request import Request
@@ -13,13 +12,12 @@ from tasks_app.api import docs
 from tasks_app.api.auth import actor_of, client_of
 from tasks_app.api.base import ApiView, no_body
 from tasks_app.api.purging import purge
-from tasks_app.api.query import QueryReader
+from tasks_app.api.query import FINGERPRINT, QueryReader
 from tasks_app.api.reach import reached_task
 from tasks_app.api.representation import dead_letter_body, dead_letter_group_body, encoded, listing
 from tasks_app.api.views.tasks import requeue
 from tasks_app.store.commands import Purged
 
-FINGERPRINT = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 PURGE_BUDGET_S = 2.0
 
 
