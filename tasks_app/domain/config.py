@@ -93,6 +93,8 @@ class Config:
         if self.redis_url and (problem := _address_problem(self.redis_url, self.key_prefix)):
             found.append(f"{PREFIX}REDIS_URL {problem}")
         need(_KEY_PREFIX.fullmatch(self.key_prefix) is not None, "key_prefix", "must be 1-32 of A-Z a-z 0-9 _ . -")
+        if self.api_key.startswith("change-me"):
+            found.append(f"{PREFIX}API_KEY is still that of the example, which everybody knows")
         if self.api_key and (not self.api_key.isascii() or not self.api_key.isprintable()):
             found.append(f"{PREFIX}API_KEY must be printable ASCII")
         if self.metrics_token and (not self.metrics_token.isascii() or not self.metrics_token.isprintable()):

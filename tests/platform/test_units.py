@@ -19,6 +19,7 @@ from django.core.management import get_commands, load_command_class
 from dtq_site.site import PREFIX, site_from_env
 from tasks_app.conf import PROJECT_DIR
 from tasks_app.domain.config import Config, config_from_env
+from tasks_app.domain.errors import ConfigError
 from tests.support.nginx import FILE as NGINX
 from workers.fleet import STOP_MARGIN_S
 from workers.web import SHUTDOWN_TIMEOUT_S
@@ -89,7 +90,9 @@ def test_the_environment_file_has_settings_that_hold() -> None:
     env = dict(line.split("=", 1) for line in text.splitlines() if line and not line.startswith("#"))
     site, problems = site_from_env(env)
     assert problems == []
-    config = config_from_env(env)
+    with pytest.raises(ConfigError, match="DTQ_API_KEY"):  # nobody runs on the example's
+        config_from_env(env)
+    config = config_from_env(env | {"DTQ_API_KEY": "k" * 32})
     assert (site.behind_https, config.open_mode) == (True, False)
     nginx = NGINX.read_text()
     assert f"location {site.script_name}/ {{" in nginx
