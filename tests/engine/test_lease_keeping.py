@@ -146,6 +146,28 @@ async def test_a_blocked_loop_is_named_and_the_warnings_grow_rare() -> None:
     assert lines[0]["at"].endswith("in _where")  # here the watchdog itself is what the loop's thread runs
 
 
+async def test_a_process_that_was_frozen_as_a_whole_is_not_taken_for_stuck() -> None:
+    clock = Clock()
+    calls: list[float] = []
+    loop = asyncio.get_running_loop()
+    ticks = LoopClock(loop, clock)
+    watchdog = Watchdog(
+        loop, threading.get_ident(), ticks, {}, limit_s=1.0, clock=clock, on_stuck=lambda: calls.append(clock.now)
+    )
+    clock.now += 60  # thawed: this thread may get its turn before the loop does
+    watchdog.run_once()
+    ticks.start()
+    clock.now += 0.5
+    watchdog.run_once()
+    ticks.stop()
+    assert calls == []
+    for _ in range(3):
+        clock.now += 1
+        watchdog.run_once()
+    assert len(calls) == 2
+
+
+
 async def test_the_clock_of_the_loop_ticks() -> None:
     ticks = LoopClock(asyncio.get_running_loop())
     before = ticks.last_tick

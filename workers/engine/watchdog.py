@@ -41,7 +41,7 @@ class LoopClock:
 class Watchdog:
     """Warns when a handler blocks the loop: at ``limit_s`` seconds, then each time the wait has doubled.
 
-    ``on_stuck`` is called at each look meanwhile.
+    ``on_stuck`` is called at each look but the first meanwhile: a process that was frozen as a whole looks stuck once.
     """
 
     def __init__(
@@ -62,18 +62,21 @@ class Watchdog:
         self._limit_s = limit_s
         self._clock = clock
         self._warn_at_s = limit_s
+        self._was_stuck = False
 
     def run_once(self) -> None:
         """Look once; call it about once a second, never on the loop."""
         stuck_s = self._clock() - self._ticks.last_tick
         if stuck_s < self._limit_s:
             self._warn_at_s = self._limit_s
+            self._was_stuck = False
             return
         if stuck_s >= self._warn_at_s:
             self._warn_at_s = stuck_s * 2
             log.warning("LOOP_BLOCKED", seconds=round(stuck_s, 1), tasks=self._suspects(), at=self._where())
-        if self._on_stuck is not None:
+        if self._was_stuck and self._on_stuck is not None:
             self._on_stuck()
+        self._was_stuck = True
 
     def _suspects(self) -> list[str]:
         """The task whose step is running; when that is none of ours, some of those that could be."""
