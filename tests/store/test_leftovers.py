@@ -53,15 +53,18 @@ async def live_and_end(stage: Stage) -> None:
     await stage.schedule.resign("t1")
 
 
+def kept(stage: Stage) -> int:
+    """Bytes of all keys but the audit, which is capped. The server's own figure swings with what it frees late."""
+    keys = [key for key in stage.client.scan_iter(count=1000) if key != stage.keys.audit.encode()]
+    return sum(stage.client.memory_usage(key, samples=0) for key in keys)
+
+
 @pytest.mark.real_redis
 async def test_memory_returns_to_what_it_was(stage: Stage) -> None:
     await live_and_end(stage)
-    stage.client.memory_purge()
-    before = stage.client.info("memory")["used_memory"]
-    keys = stage.client.dbsize()
+    before, keys = kept(stage), stage.client.dbsize()
     for _ in range(2):
         await live_and_end(stage)
-    stage.client.memory_purge()
-    assert stage.client.info("memory")["used_memory"] <= 1.1 * before
+    assert kept(stage) <= before + 4096
     assert stage.client.dbsize() <= keys + 3  # a minute's statistics more
     assert stage.client.zcard(stage.keys.retention) == 0
