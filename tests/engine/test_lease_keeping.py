@@ -167,7 +167,6 @@ async def test_a_process_that_was_frozen_as_a_whole_is_not_taken_for_stuck() -> 
     assert len(calls) == 2
 
 
-
 async def test_the_clock_of_the_loop_ticks() -> None:
     ticks = LoopClock(asyncio.get_running_loop())
     before = ticks.last_tick
