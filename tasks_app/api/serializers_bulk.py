@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from tasks_app.api.query import FINGERPRINT
 from tasks_app.api.serializers import STATUSES, Shape, time_field
 from tasks_app.domain.operation import BULK_ACTIONS, OperationState
 from tasks_app.domain.submission import QUEUE_PATTERN, TYPE_PATTERN
-
-FINGERPRINT = "[A-Za-z0-9_.:-]{1,128}"
 
 
 class SelectionSerializer(Shape):
@@ -19,7 +18,7 @@ class SelectionSerializer(Shape):
     task_type = serializers.RegexField(f"^{TYPE_PATTERN.pattern}$", required=False)
     worker_id = serializers.CharField(required=False, max_length=255)
     fingerprint = serializers.RegexField(
-        f"^{FINGERPRINT}$", required=False, help_text="Dead letters that failed alike."
+        f"^{FINGERPRINT.pattern}$", required=False, help_text="Dead letters that failed alike."
     )
     created_after = serializers.DateTimeField(required=False, help_text="With an offset.")
     created_before = serializers.DateTimeField(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from rest_framework.request import Request
@@ -12,10 +11,9 @@ from tasks_app import runtime
 from tasks_app.api import docs_bulk as docs
 from tasks_app.api.auth import ApiClient, actor_of, client_of
 from tasks_app.api.base import TASK_ID, ApiView, body_fields, no_body
-from tasks_app.api.query import TEXT, QueryReader
+from tasks_app.api.query import FINGERPRINT, TEXT, QueryReader
 from tasks_app.api.reach import require_queue
 from tasks_app.api.representation import encoded, listing, operation_body
-from tasks_app.api.serializers_bulk import FINGERPRINT
 from tasks_app.api.times import MOMENT_RULE, parse_moment
 from tasks_app.domain.errors import NotFound, NotPermitted, ValidationError
 from tasks_app.domain.operation import BULK_ACTIONS, Operation, Selection
@@ -27,7 +25,7 @@ _PATTERNS = {
     "queue": QUEUE_PATTERN,
     "task_type": TYPE_PATTERN,
     "worker_id": TEXT,
-    "fingerprint": re.compile(FINGERPRINT),
+    "fingerprint": FINGERPRINT,
 }
 _MOMENTS = ("created_after", "created_before")
 _FIELDS = frozenset({"status", *_PATTERNS, *_MOMENTS})
