@@ -1,4 +1,4 @@
-"""What the OpenAPI document says beyond single operations: links from one to the next, and that requests are strict."""
+"""What the OpenAPI document says beyond single endpoints: links from one to the next, and that requests are strict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_A_TASK = (
     "discardDeadLetter",
 )
 _OF_A_QUEUE = ("showQueue", "pauseQueue", "resumeQueue", "purgeQueue")
-# (operation, status) -> where in its body a parameter's value is, the parameter, and who takes it.
+# (operationId, status) -> where in its body a parameter's value is, the parameter, and who takes it.
 _LINKS: dict[tuple[str, str], tuple[tuple[str, str, tuple[str, ...]], ...]] = {
     ("submitTask", "202"): (("/id", "id", _OF_A_TASK), ("/queue", "name", _OF_A_QUEUE)),
     ("submitTask", "200"): (("/id", "id", _OF_A_TASK),),
@@ -27,9 +27,9 @@ _LINKS: dict[tuple[str, str], tuple[tuple[str, str, tuple[str, ...]], ...]] = {
 def add_links(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
     """A hook of drf-spectacular: puts the links beside the answers that they start from."""
     for path in result["paths"].values():
-        for operation in path.values():
-            for status, response in operation["responses"].items():
-                for place, parameter, targets in _LINKS.get((operation["operationId"], status), ()):
+        for described in path.values():
+            for status, response in described["responses"].items():
+                for place, parameter, targets in _LINKS.get((described["operationId"], status), ()):
                     links = response.setdefault("links", {})
                     for target in targets:
                         links[target] = {

@@ -1,4 +1,4 @@
-"""The words that describe an operation: parameters, answers with an example each, and the refusals all share."""
+"""The words that describe an endpoint: parameters, answers with an example each, and the refusals all share."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from rest_framework import serializers as drf
 
 from tasks_app.api import examples
 from tasks_app.api.errors import HTTP_STATUS, RETRY_AFTER_S
-from tasks_app.api.serializers import ProblemSerializer
+from tasks_app.api.query import MAX_LIMIT
+from tasks_app.api.serializers.base import ProblemSerializer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Operation(Protocol):
+class Description(Protocol):
     """A decorator that leaves a view method's type as it is."""
 
     def __call__(self, method: F, /) -> F:
@@ -49,7 +50,7 @@ Answer = tuple[OpenApiResponse, tuple[OpenApiParameter, ...]]
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its metaclass has no types
-    """The key as the document names it, and the scope that each operation asks for."""
+    """The key as the document names it, and the scope that each endpoint asks for."""
 
     target_class = "tasks_app.api.auth.ApiKeyAuthentication"
     name = "ApiKey"
@@ -69,7 +70,7 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 
 
 def tell_scopes(result: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-    """A hook of the generator: say in words which scope an operation asks for."""
+    """A hook of the generator: say in words which scope an endpoint asks for."""
     for item in result["paths"].values():
         for described in item.values():
             [scope] = described["security"][0][ApiKeyScheme.name]
@@ -83,6 +84,17 @@ def query(
 ) -> OpenApiParameter:
     """An optional parameter."""
     return OpenApiParameter(name, schema, where, description=description)
+
+
+def matching(pattern: str) -> dict[str, Any]:
+    """The schema of a text that matches ``pattern`` as a whole."""
+    return {"type": "string", "pattern": f"^{pattern}$"}
+
+
+PAGE = (
+    query("limit", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT}, "Items per page."),
+    query("cursor", {"type": "string", "minLength": 1}, "`next` of the page before."),
+)
 
 
 def answer(
@@ -116,8 +128,8 @@ def either(name: str, *shapes: type[drf.Serializer[Any]]) -> PolymorphicProxySer
     return PolymorphicProxySerializer(name, [*shapes], None, many=False)
 
 
-def operation(
-    operation_id: str,
+def endpoint(
+    name: str,
     tag: str,
     summary: str,
     description: str,
@@ -126,13 +138,14 @@ def operation(
     parameters: Sequence[OpenApiParameter] = (),
     request: Any = _NO_BODY,
     refusals: Sequence[str] = (),
-) -> Operation:
+) -> Description:
     """Describe one view method.
 
     Args:
+        name: its ``operationId``, for generated clients.
         answers: by HTTP status.
         request: shape and example of the body, ``None`` for a POST that needs none, nothing for a GET.
-        refusals: the codes that this operation can answer on top of those that all share.
+        refusals: the codes that this endpoint can answer on top of those that all share.
     """
     codes = [*_EVERY_REFUSAL, *refusals, *(() if request is _NO_BODY else _BODY_REFUSALS)]
     responses: dict[Any, Any] = {status: body for status, (body, _) in answers.items()}
@@ -149,7 +162,7 @@ def operation(
     has_body = request not in (_NO_BODY, None)
     sent = [OpenApiExample("example", request[1], request_only=True)] if has_body else []
     return extend_schema(
-        operation_id=operation_id,
+        operation_id=name,
         tags=[tag],
         summary=summary,
         description=description,

@@ -8,9 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks_app import runtime
-from tasks_app.api import docs
 from tasks_app.api.auth import actor_of, client_of
 from tasks_app.api.base import ApiView, no_body
+from tasks_app.api.docs import dead_letters as docs
 from tasks_app.api.purging import purge
 from tasks_app.api.query import FINGERPRINT, QueryReader
 from tasks_app.api.reach import reached_task

@@ -8,9 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks_app import runtime
-from tasks_app.api import docs_bulk as docs
 from tasks_app.api.auth import ApiClient, actor_of, client_of
 from tasks_app.api.base import TASK_ID, ApiView, body_fields, no_body
+from tasks_app.api.docs import operations as docs
 from tasks_app.api.query import FINGERPRINT, TEXT, QueryReader
 from tasks_app.api.reach import require_queue
 from tasks_app.api.representation import encoded, listing, operation_body

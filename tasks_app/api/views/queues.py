@@ -8,9 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks_app import runtime
-from tasks_app.api import docs
 from tasks_app.api.auth import actor_of, client_of
 from tasks_app.api.base import ApiView, body_fields, no_body
+from tasks_app.api.docs import queues as docs
 from tasks_app.api.reach import reached_queue
 from tasks_app.api.representation import encoded, listing, queue_body
 from tasks_app.api.times import MOMENT_RULE, parse_moment

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks_app import runtime
-from tasks_app.api import docs
 from tasks_app.api.auth import ApiClient, actor_of, client_of
 from tasks_app.api.base import ApiView, no_body
+from tasks_app.api.docs import tasks as docs
 from tasks_app.api.errors import problem_of
 from tasks_app.api.media import bulk_limit
 from tasks_app.api.query import QueryReader

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks_app import runtime
-from tasks_app.api import docs
 from tasks_app.api.base import TASK_ID, WORKER_ID, ApiView, path_part
+from tasks_app.api.docs import workers as docs
 from tasks_app.api.query import QueryReader
 from tasks_app.api.representation import audit_body, encoded, listing, worker_body
 from tasks_app.domain.errors import NotFound

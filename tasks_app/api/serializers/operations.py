@@ -1,11 +1,12 @@
-"""The shapes of bulk actions by filter, for the OpenAPI document."""
+"""Operations: bulk actions by filter."""
 
 from __future__ import annotations
 
 from rest_framework import serializers
 
 from tasks_app.api.query import FINGERPRINT
-from tasks_app.api.serializers import STATUSES, Shape, time_field
+from tasks_app.api.serializers.base import Shape, time_field
+from tasks_app.api.serializers.tasks import STATUSES
 from tasks_app.domain.operation import BULK_ACTIONS, OperationState
 from tasks_app.domain.submission import QUEUE_PATTERN, TYPE_PATTERN
 

@@ -1,15 +1,14 @@
-"""Bulk actions by filter in the OpenAPI document."""
+"""Operations: bulk actions by filter."""
 
 from __future__ import annotations
 
 from tasks_app.api import examples
-from tasks_app.api.docs import PAGE
-from tasks_app.api.openapi import answer, operation, page_of
-from tasks_app.api.serializers_bulk import AskedOperationSerializer, OperationSerializer
+from tasks_app.api.openapi import PAGE, answer, endpoint, page_of
+from tasks_app.api.serializers.operations import AskedOperationSerializer, OperationSerializer
 
 _TAG = "operations"
 
-BEGIN = operation(
+BEGIN = endpoint(
     "beginOperation",
     _TAG,
     "Requeue, cancel or discard all tasks that match a filter",
@@ -20,7 +19,7 @@ BEGIN = operation(
     refusals=("OPERATION_RUNNING", "TOO_MANY_OPERATIONS"),
 )
 
-LIST = operation(
+LIST = endpoint(
     "listOperations",
     _TAG,
     "List operations, newest first",
@@ -30,7 +29,7 @@ LIST = operation(
     refusals=("INVALID_CURSOR",),
 )
 
-SHOW = operation(
+SHOW = endpoint(
     "showOperation",
     _TAG,
     "Show an operation",
@@ -39,7 +38,7 @@ SHOW = operation(
     refusals=("NOT_FOUND", "UNREADABLE_RECORD"),
 )
 
-ABORT = operation(
+ABORT = endpoint(
     "abortOperation",
     _TAG,
     "Abort an operation",

@@ -1,8 +1,4 @@
-"""The shapes of requests and answers for the OpenAPI document.
-
-Nothing here runs when a request is served: what is accepted is decided by ``domain.submission`` alone, what is answered
-by ``representation``. Tests validate real answers against the document, so the three cannot drift apart.
-"""
+"""Tasks, and what submits them."""
 
 from __future__ import annotations
 
@@ -11,39 +7,19 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tasks_app.api.errors import HTTP_STATUS
+from tasks_app.api.serializers.base import JsonObject, Shape, time_field
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import KEY_PATTERN, MAX_DELAY_S, MAX_TIMEOUT_MS, QUEUE_PATTERN, TYPE_PATTERN
 from tasks_app.store.commands import MAX_BULK
 
-Shape = serializers.Serializer[Any]
-
 STATUSES = [status.value for status in TaskStatus]
+
 OUTCOMES = ["running", "succeeded", "failed", "timed_out", "cancelled", "lost", "given_back"]
 
 
 @extend_schema_field({})
 class AnyJson(serializers.Field[Any, Any, Any, Any]):
     """Any JSON value."""
-
-
-@extend_schema_field({"type": "object", "additionalProperties": {}})
-class JsonObject(serializers.Field[Any, Any, Any, Any]):
-    """Any JSON object."""
-
-
-def time_field(help_text: str, *, null: bool = True) -> serializers.DateTimeField:
-    """A moment, in UTC with milliseconds."""
-    return serializers.DateTimeField(allow_null=null, help_text=help_text)
-
-
-class ProblemSerializer(Shape):
-    """Every refusal."""
-
-    code = serializers.ChoiceField(sorted(HTTP_STATUS), help_text="What happened, for programs.")
-    message = serializers.CharField(help_text="What happened, for people.")
-    request_id = serializers.CharField(help_text="Also in the header X-Request-ID and in the server's log.")
-    details = JsonObject(required=False, help_text="Facts that go with the code, such as `fields` or `task_id`.")
 
 
 class ErrorSerializer(Shape):
