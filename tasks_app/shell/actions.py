@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from tasks_app import runtime
-from tasks_app.api import purging
 from tasks_app.api.submitting import to_submission
 from tasks_app.api.times import MOMENT_RULE, parse_moment
 from tasks_app.api.waiting import task_at_its_end
@@ -25,7 +24,8 @@ from tasks_app.domain.snapshot import Actor, TaskFilter
 from tasks_app.domain.status import TaskStatus
 from tasks_app.shell import output
 from tasks_app.shell.output import Output
-from tasks_app.store.commands import MAX_BATCH
+from tasks_app.store.commands import MAX_BATCH, Purged
+from tasks_app.store.purging import purge_steps
 
 Outputs = Iterator[Output | DtqError]
 
@@ -135,14 +135,14 @@ def resume(args: Namespace) -> Outputs:
 def purge(args: Namespace) -> Outputs:
     """Cancel a queue's waiting and scheduled tasks."""
     who = actor()
-    yield output.purged(purging.purge(lambda: runtime.commands().purge_queue(args.queue, who)))
+    yield _purged(lambda: runtime.commands().purge_queue(args.queue, who))
 
 
 def dlq(args: Namespace) -> Outputs:
     """Dead letters: a page, the groups, or away with all of them."""
     if args.purge:
         who = actor()
-        yield output.purged(purging.purge(lambda: runtime.commands().purge_dlq(who)))
+        yield _purged(lambda: runtime.commands().purge_dlq(who))
     elif args.groups:
         yield output.dead_letter_groups(runtime.queries().dead_letter_groups())
     else:
@@ -170,6 +170,11 @@ def _each(args: Namespace, act: Callable[[str, Actor], None], outcome: str) -> O
             yield refusal
         else:
             yield output.acted(task_id, outcome)
+
+
+def _purged(step: Callable[[], Purged]) -> Output:
+    *_, purged = purge_steps(step)
+    return output.purged(purged)
 
 
 def _payload(argument: str) -> str | bytes:

@@ -11,14 +11,12 @@ from tasks_app import runtime
 from tasks_app.api.auth import actor_of, client_of
 from tasks_app.api.base import ApiView, no_body
 from tasks_app.api.docs import dead_letters as docs
-from tasks_app.api.purging import purge
 from tasks_app.api.query import FINGERPRINT, QueryReader
 from tasks_app.api.reach import reached_task
 from tasks_app.api.representation import dead_letter_body, dead_letter_group_body, encoded, listing
 from tasks_app.api.views.tasks import requeue
 from tasks_app.store.commands import Purged
-
-PURGE_BUDGET_S = 2.0
+from tasks_app.store.purging import REQUEST_S, purge_steps
 
 
 class DeadLettersView(ApiView):
@@ -83,5 +81,5 @@ class DeadLettersPurgeView(ApiView):
 
 def purging(step: Callable[[], Purged]) -> Response:
     """``{done, remaining}`` after bounded steps; a client repeats the request while something remains."""
-    purged = purge(step, PURGE_BUDGET_S)
+    *_, purged = purge_steps(step, REQUEST_S)
     return Response({"done": purged.done, "remaining": purged.remaining})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
@@ -16,9 +15,9 @@ from tasks_app.domain.errors import DtqError
 from tasks_app.domain.roles import Right
 from tasks_app.runtime import commands
 from tasks_app.store.commands import Purged
+from tasks_app.store.purging import REQUEST_S, purge_steps
 
 REASON_CHARS = 200
-PURGE_SECONDS = 2.0
 DLQ_NAME = "dead letters"
 PAUSE_MINUTES = {"15": 15, "60": 60, "240": 240, "1440": 1440}
 
@@ -86,15 +85,12 @@ def _ask_for_name(request: HttpRequest, name: str, what: str) -> HttpResponse:
 
 def _purged(request: HttpRequest, step: Callable[[], Purged], where: str, verb: str) -> HttpResponse:
     """Step until it is empty, or for as long as a request may take; the rest is one more click."""
-    done = remaining = 0
-    deadline = time.monotonic() + PURGE_SECONDS
+    purged = Purged(0, 0)
     try:
-        while True:
-            purged = step()
-            done, remaining = done + purged.done, purged.remaining
-            if not remaining or not purged.done or time.monotonic() > deadline:
-                break
+        for so_far in purge_steps(step, REQUEST_S):
+            purged = so_far
     except DtqError as error:
-        return answer(request, failed(error, f"{done:,} {verb}, then: {error.message}." if done else ""))
-    rest = f" {remaining:,} are left {where}: purge again to go on." if remaining else ""
-    return answer(request, Said(f"{done:,} {verb}.{rest}", "amber" if remaining else "green", 200))
+        return answer(request, failed(error, f"{purged.done:,} {verb}, then: {error.message}." if purged.done else ""))
+    left = purged.remaining
+    rest = f" {left:,} are left {where}: purge again to go on." if left else ""
+    return answer(request, Said(f"{purged.done:,} {verb}.{rest}", "amber" if left else "green", 200))
