@@ -19,6 +19,11 @@ class Actor:
     source: str = ""
     request_id: str = ""
 
+    @property
+    def arguments(self) -> tuple[str, str, str]:
+        """What every script that writes to the audit takes first."""
+        return self.name, self.source, self.request_id
+
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):

@@ -62,7 +62,7 @@ class ApiKeys(Reader):
             fields += ["rate", f"{grant.rate:f}"]
         told = f"{scopes}; queues {globs or 'all'}"
         lasts = "" if grant.lasts_ms is None else grant.lasts_ms
-        word = self._scripts.run("grant", *_actor(actor), grant.name, lasts, told, *fields)
+        word = self._scripts.run("grant", *actor.arguments, grant.name, lasts, told, *fields)
         if word == b"TAKEN":
             raise ValidationError({"name": ["is taken by another key"]})
         if word == b"TOO_MANY":
@@ -72,7 +72,7 @@ class ApiKeys(Reader):
 
     def revoke(self, name: str, actor: Actor) -> None:
         """Withdraw a key: from here on it is refused, by every web process. Raises NotFound."""
-        if self._scripts.run("revoke", *_actor(actor), name) == b"NOT_FOUND":
+        if self._scripts.run("revoke", *actor.arguments, name) == b"NOT_FOUND":
             raise NotFound(f"There is no API key {name}")
 
     def all(self) -> list[ApiKey]:
@@ -133,10 +133,6 @@ class ApiKeys(Reader):
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def _actor(actor: Actor) -> tuple[str, str, str]:
-    return actor.name, actor.source, actor.request_id
 
 
 def _scopes(text: str) -> frozenset[Scope]:

@@ -21,4 +21,4 @@ class Audit:
         Raises:
             StoreUnavailable: Redis cannot take it.
         """
-        self._scripts.run("audit", actor.name, actor.source, actor.request_id, action, target, detail)
+        self._scripts.run("audit", *actor.arguments, action, target, detail)

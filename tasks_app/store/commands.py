@@ -117,7 +117,7 @@ class Commands(Ingest):
                     able.append(task_id)
                 except (NotFound, UnreadableRecord) as error:
                     results[task_id] = error
-            replies = self._scripts.run("requeue", *_actor(actor), *_ALONE, *args) if able else []
+            replies = self._scripts.run("requeue", *actor.arguments, *_ALONE, *args) if able else []
             for task_id, (word, detail) in zip(able, replies, strict=True):
                 results[task_id] = _refusal(Action.REQUEUE, task_id, word.decode(), detail.decode(errors="replace"))
             left = [task_id for task_id in able if isinstance(results[task_id], _Changed)]
@@ -132,7 +132,7 @@ class Commands(Ingest):
         another place in between.
         """
         _need_batch(task_ids)
-        head = (*_actor(actor), step.operation, step.place, step.following, step.looked)
+        head = (*actor.arguments, step.operation, step.place, step.following, step.looked)
         match action:
             case Action.REQUEUE:
                 tasks = self._queries.with_metadata(task_ids) if task_ids else []
@@ -148,12 +148,12 @@ class Commands(Ingest):
 
     def pause(self, queue: str, actor: Actor, reason: str = "", until: int | None = None) -> None:
         """Stop a queue's tasks from starting, until resumed or until ``until`` (epoch ms). Raises NotFound."""
-        word = self._scripts.run("pause", *_actor(actor), queue, reason, "" if until is None else until)
+        word = self._scripts.run("pause", *actor.arguments, queue, reason, "" if until is None else until)
         _need_queue(word, queue)
 
     def resume(self, queue: str, actor: Actor) -> None:
         """Let a queue's tasks start again. Raises NotFound."""
-        _need_queue(self._scripts.run("resume", *_actor(actor), queue), queue)
+        _need_queue(self._scripts.run("resume", *actor.arguments, queue), queue)
 
     def purge_queue(self, queue: str, actor: Actor) -> Purged:
         """Cancel up to ``MAX_BATCH`` waiting tasks of a queue; call again while some remain. Four round trips.
@@ -188,7 +188,7 @@ class Commands(Ingest):
             return {}
         alone = () if script == "runnow" else _ALONE
         action = {"cancel": Action.CANCEL, "runnow": Action.RUN_NOW, "discard": Action.DISCARD}[script]
-        replies = self._scripts.run(script, *_actor(actor), *alone, *args, *task_ids)
+        replies = self._scripts.run(script, *actor.arguments, *alone, *args, *task_ids)
         return {
             task_id: _refusal(action, task_id, word.decode(), detail.decode(errors="replace"))
             for task_id, (word, detail) in zip(task_ids, replies, strict=True)
@@ -208,10 +208,6 @@ class Commands(Ingest):
             for index in indexes:
                 pipe.zcard(index)
             return sum(cast(list[int], pipe.execute()))
-
-
-def _actor(actor: Actor) -> tuple[str, str, str]:
-    return actor.name, actor.source, actor.request_id
 
 
 def _raise(error: DtqError | None) -> None:

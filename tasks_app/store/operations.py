@@ -71,9 +71,8 @@ class Operations(Reader):
             "exact": int(reckoning.exact),
         }
         values: list[str | int] = [value for pair in fields.items() for value in pair]
-        names = (actor.name, actor.source, actor.request_id)
         tail = f"{8 + secrets.randbits(2):x}{secrets.randbits(60):015x}"
-        word, found = self._scripts.run("begin", *names, tail, asked_for, said, *values)
+        word, found = self._scripts.run("begin", *actor.arguments, tail, asked_for, said, *values)
         operation_id = found.decode()
         if word == b"RUNNING":
             raise OperationRunning("The same operation runs already", operation_id=operation_id)
@@ -146,8 +145,7 @@ class Operations(Reader):
         return self._commands.take_step(operation.action, ids, actor, step)
 
     def _conclude(self, operation_id: str, state: OperationState, actor: Actor, place: bytes) -> tuple[bytes, bytes]:
-        names = (actor.name, actor.source, actor.request_id)
-        word, was = self._scripts.run("conclude", *names, operation_id, state, place)
+        word, was = self._scripts.run("conclude", *actor.arguments, operation_id, state, place)
         return word, was
 
     def _records(self, ids: Sequence[str]) -> list[Operation]:
