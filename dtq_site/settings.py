@@ -96,6 +96,7 @@ AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contri
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_CALLABLE = "tasks_app.console.lockout.counted_name"
 AXES_LOCKOUT_CALLABLE = "tasks_app.console.lockout.locked_out"
 AXES_RESET_ON_SUCCESS = True
 # Attempts during the wait neither prolong it nor leave a row each.

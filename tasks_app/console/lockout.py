@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from axes.helpers import get_cool_off
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from tasks_app.console.actions.answers import Said, answer
 
 TOO_MANY_REQUESTS = 429
+_CHARS = 255
+"""As many as axes keeps of a name."""
+
+
+def counted_name(request: HttpRequest, credentials: dict[str, Any] | None) -> str | None:
+    """The name that attempts are counted for: another spelling of it is no fresh start.
+
+    Some databases compare names without regard to case, so that each spelling would be good for more guesses.
+    """
+    name = (credentials or request.POST).get("username")
+    return None if name is None else User.normalize_username(name).strip().casefold()[:_CHARS]
 
 
 def locked_out(request: HttpRequest, original: HttpResponse | None, credentials: dict[str, Any]) -> HttpResponse:

@@ -121,6 +121,23 @@ def test_a_guesser_is_locked_out_and_learns_of_no_name(settings: Settings, caplo
     assert not AccessAttempt.objects.exists(), "attempts are kept no longer than they count"
 
 
+def test_another_spelling_of_a_name_is_no_fresh_start(settings: Settings) -> None:
+    make_user("ada")
+    spellings = ["ada", "ADA", " Ada", "\uff41da", "adA "][: settings.AXES_FAILURE_LIMIT]
+    answers = [_sign_in(Client(), name, "wr0ng-guess").status_code for name in spellings]
+    assert answers == [200] * (settings.AXES_FAILURE_LIMIT - 1) + [429]
+    assert _sign_in(Client(), "ada").status_code == 429
+    AccessAttempt.objects.all().delete()
+    _sign_in(Client(), "ADA", "wr0ng-guess")
+    assert _sign_in(Client(), "ada").status_code == 302
+    assert not AccessAttempt.objects.exists(), "signing in forgives what was counted under other spellings"
+
+
+@pytest.mark.parametrize("name", ["\u0390" * 150, "\0ada", ""])
+def test_odd_names_are_refused_like_any_other(name: str) -> None:
+    assert _sign_in(Client(), name, "wr0ng-guess").status_code == 200
+
+
 @pytest.fixture
 def production(configure: Configure) -> None:
     """An environment with a name, which arms it."""
