@@ -189,6 +189,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "tasks_app.api.links.add_links",
         "tasks_app.api.links.close_requests",
+        "tasks_app.api.docs.events.add_events",
         "tasks_app.api.openapi.tell_scopes",
     ],
     "SORT_OPERATIONS": False,

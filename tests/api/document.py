@@ -46,11 +46,12 @@ class Document:
         self._components = {"schemas": {name: _closed(s) for name, s in schema["components"]["schemas"].items()}}
 
     def promises(self) -> Iterator[Promise]:
-        """Every announced answer of every operation."""
+        """Every announced answer in JSON of every operation."""
         for path, item in self.schema["paths"].items():
             for method, operation in item.items():
                 for status, response in operation["responses"].items():
-                    yield Promise(operation["operationId"], method.upper(), path, int(status), response)
+                    if "application/json" in response["content"]:
+                        yield Promise(operation["operationId"], method.upper(), path, int(status), response)
 
     def requests(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every operation with a body: its id, and the body's schema and examples."""

@@ -17,6 +17,7 @@ from tasks_app.live.hub import Hub
 from tasks_app.live.stream import EventStream, Verdict
 from tasks_app.live.topics import decode_message, merge, topics_of
 from tasks_app.store.connections import connect_async
+from tests.api.document import document
 from tests.support.builders import ACTOR, make_config
 from tests.support.stage import staged
 from tests.support.until import until_async
@@ -123,6 +124,7 @@ async def test_clients_of_the_api_learn_statuses_as_well(hub: Hub, stage: Stage)
         task_id = stage.submit()
         await until_async(lambda: listener.heard("changed"))
         [event] = listener.heard("changed")[0]["events"]
+        assert document().complaints({"$ref": "#/components/schemas/Changes"}, listener.heard("changed")[0]) == []
         assert event == {"status": "queued", "queue": "default", "type": "echo", "count": 1, "ids": [task_id]}
 
 
