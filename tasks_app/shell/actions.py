@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks_app import runtime
+from tasks_app.api.selecting import to_selection
 from tasks_app.api.submitting import to_submission
 from tasks_app.api.times import MOMENT_RULE, parse_moment
 from tasks_app.api.waiting import task_at_its_end
@@ -149,6 +150,41 @@ def dlq(args: Namespace) -> Outputs:
         yield output.dead_letters(runtime.queries().dead_letters(args.cursor, args.limit, args.fingerprint))
 
 
+def operations(args: Namespace) -> Outputs:
+    """Operations, newest first."""
+    page = runtime.operations().page(args.cursor, args.limit)
+    yield output.operations(page, leader=runtime.queries().leader() is not None)
+
+
+def begin(args: Namespace) -> Outputs:
+    """Requeue, cancel or discard all tasks that match a filter; the scheduler works it off."""
+    given = {
+        "status": args.status,
+        "queue": args.queue,
+        "task_type": args.type,
+        "worker_id": args.worker,
+        "fingerprint": args.fingerprint,
+        "created_after": args.after,
+        "created_before": args.before,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if bool(chosen) == args.all:
+        raise ValidationError({"begin": ["wants either a filter or --all"]})
+    action, selection = to_selection({"action": args.action, "filter": chosen})
+    yield _operation(runtime.operations().begin(action, selection, actor()).id)
+
+
+def show_operation(args: Namespace) -> Outputs:
+    """One operation: how far it is, and what became of the tasks."""
+    yield _operation(args.id)
+
+
+def abort(args: Namespace) -> Outputs:
+    """End an operation where it is; what it has done stays done."""
+    runtime.operations().abort(args.id, actor())
+    yield _operation(args.id)
+
+
 def workers(args: Namespace) -> Outputs:
     """The fleet."""
     yield output.workers(runtime.queries().workers())
@@ -170,6 +206,10 @@ def _each(args: Namespace, act: Callable[[str, Actor], None], outcome: str) -> O
             yield refusal
         else:
             yield output.acted(task_id, outcome)
+
+
+def _operation(operation_id: str) -> Output:
+    return output.operation(runtime.operations().get(operation_id), leader=runtime.queries().leader() is not None)
 
 
 def _purged(step: Callable[[], Purged]) -> Output:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tasks_app.api import representation
+from tasks_app.domain.operation import Operation
 from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Page, QueueInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
@@ -164,6 +165,36 @@ def dead_letter_groups(groups: Sequence[DeadLetterGroup]) -> Output:
     return _page(representation.encoded(map(representation.dead_letter_group_body, groups)), text, None)
 
 
+def operations(page: Page[Operation], *, leader: bool) -> Output:
+    """A page of operations; ``leader``: whether a scheduler leads."""
+    rows = [
+        (o.id, o.action, _chosen(o), _stands(o, leader), _share(o), o.done, o.skips, clock(o.created_at))
+        for o in page.items
+    ]
+    text = table(("id", "action", "filter", "state", "looked", "done", "skipped", "asked"), rows)
+    bodies = (representation.operation_body(item, leader=leader) for item in page.items)
+    return _page(representation.encoded(bodies), text, page.next)
+
+
+def operation(found: Operation, *, leader: bool) -> Output:
+    """One operation."""
+    text = facts(
+        [
+            ("id", found.id),
+            ("action", found.action),
+            ("filter", _chosen(found)),
+            ("state", _stands(found, leader)),
+            ("looked at", _share(found)),
+            ("done", found.done),
+            ("told to stop", found.told),
+            ("skipped", ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())),
+            ("asked", f"{clock(found.created_at)} by {found.actor}"),
+            ("ended", found.ended_at and f"{clock(found.ended_at)} by {found.ended_by}"),
+        ]
+    )
+    return Output(representation.encode(representation.operation_body(found, leader=leader)), text)
+
+
 def audit(page: Page[AuditEntry]) -> Output:
     """A page of the audit."""
     rows = [
@@ -190,6 +221,18 @@ def acted(task_id: str, outcome: str) -> Output:
 def _page(texts: Iterable[str], text: str, following: str | None) -> Output:
     more = f"\nmore: --cursor {following}" if following else ""
     return Output(representation.listing(texts, following), text + more)
+
+
+def _chosen(operation: Operation) -> str:
+    return operation.selection.words or "all"
+
+
+def _stands(operation: Operation, leader: bool) -> str:
+    return f"{operation.state}, waits for a scheduler" if operation.runs and not leader else operation.state
+
+
+def _share(operation: Operation) -> str:
+    return f"{operation.looked}/{operation.reckoning.total}"
 
 
 def _pause(queue: QueueInfo) -> str:

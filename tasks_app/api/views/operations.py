@@ -11,24 +11,12 @@ from tasks_app import runtime
 from tasks_app.api.auth import ApiClient, actor_of, client_of
 from tasks_app.api.base import TASK_ID, ApiView, body_fields, no_body
 from tasks_app.api.docs import operations as docs
-from tasks_app.api.query import FINGERPRINT, TEXT, QueryReader
+from tasks_app.api.query import QueryReader
 from tasks_app.api.reach import require_queue
 from tasks_app.api.representation import encoded, listing, operation_body
-from tasks_app.api.times import MOMENT_RULE, parse_moment
-from tasks_app.domain.errors import NotFound, NotPermitted, ValidationError
-from tasks_app.domain.operation import BULK_ACTIONS, Operation, Selection
-from tasks_app.domain.status import TaskStatus
-from tasks_app.domain.submission import QUEUE_PATTERN, TYPE_PATTERN
-from tasks_app.domain.transitions import Action
-
-_PATTERNS = {
-    "queue": QUEUE_PATTERN,
-    "task_type": TYPE_PATTERN,
-    "worker_id": TEXT,
-    "fingerprint": FINGERPRINT,
-}
-_MOMENTS = ("created_after", "created_before")
-_FIELDS = frozenset({"status", *_PATTERNS, *_MOMENTS})
+from tasks_app.api.selecting import to_selection
+from tasks_app.domain.errors import NotFound, NotPermitted
+from tasks_app.domain.operation import Operation
 
 
 class OperationsView(ApiView):
@@ -48,7 +36,7 @@ class OperationsView(ApiView):
     @docs.BEGIN
     def post(self, request: Request) -> Response:
         """It is recorded; the scheduler's leader does it."""
-        action, selection = _asked(body_fields(request, frozenset({"action", "filter"})))
+        action, selection = to_selection(body_fields(request, frozenset({"action", "filter"})))
         client = client_of(request)
         if selection.queue is None and not client.reach.everywhere:
             raise NotPermitted("The API key is for some queues: the filter has to name one of them")
@@ -91,31 +79,3 @@ def _reached(client: ApiClient, text: str) -> Operation:
     if not client.reach.everywhere and (queue is None or not client.reach.covers(queue)):
         raise NotFound(f"There is no operation {text}")
     return operation
-
-
-def _asked(body: dict[str, Any]) -> tuple[Action, Selection]:
-    problems: dict[str, list[str]] = {}
-    action = body.get("action")
-    if action not in BULK_ACTIONS:
-        problems["action"] = [f"must be one of {', '.join(BULK_ACTIONS)}"]
-    chosen = body.get("filter")
-    if not isinstance(chosen, dict):
-        raise ValidationError(problems | {"filter": ["must be an object; an empty one means all"]})
-    values: dict[str, Any] = {}
-    for name, value in chosen.items():
-        rule = "is not a field of a filter"
-        if name in _PATTERNS:
-            rule = "" if isinstance(value, str) and _PATTERNS[name].fullmatch(value) else "is malformed"
-        elif name in _MOMENTS:
-            value = parse_moment(value) if isinstance(value, str) else None
-            rule = MOMENT_RULE if value is None else ""
-        elif name == "status":
-            rule = "" if value in list(TaskStatus) else f"must be one of {', '.join(TaskStatus)}"
-        if rule:
-            problems[f"filter.{name[:64]}"] = [rule]
-        values[name] = value
-    if problems:
-        raise ValidationError(problems)
-    if "status" in values:
-        values["status"] = TaskStatus(values["status"])
-    return Action(str(action)), Selection(**values)

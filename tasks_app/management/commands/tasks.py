@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from tasks_app.api.query import MAX_LIMIT
 from tasks_app.domain.errors import DtqError, InvalidCursor, MalformedJson, ValidationError
+from tasks_app.domain.operation import BULK_ACTIONS
 from tasks_app.domain.status import TaskStatus
 from tasks_app.shell import actions
 from tasks_app.shell.text import printable
@@ -24,21 +25,20 @@ class Command(BaseCommand):
     ``--wait`` 3 when the task ended without success and 4 when it has not ended in that time.
     """
 
-    help = "Submit, list, show and act on tasks; look at queues, dead letters, workers and the audit."
+    help = "Submit, list, show and act on tasks, queues, dead letters, operations and workers; look at the audit."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One word per action, each with its own options."""
         words = parser.add_subparsers(dest="word", metavar="ACTION", required=True, parser_class=ArgumentParser)
-        json = ArgumentParser(add_help=False)
-        json.add_argument("--json", action="store_true", help="the API's JSON, one line per answer")
 
-        def word(name: str, act: Any) -> ArgumentParser:
+        def word(name: str, act: Any, below: Any = None) -> ArgumentParser:
             told = act.__doc__.replace("``", "")
-            sub: ArgumentParser = words.add_parser(
-                name, parents=[json], help=told, description=told, allow_abbrev=False
-            )
+            sub: ArgumentParser = (below or words).add_parser(name, help=told, description=told, allow_abbrev=False)
             sub.set_defaults(act=act)
+            # A default below another word would take back what was given to that one.
+            unsaid = SUPPRESS if below else False
+            sub.add_argument("--json", action="store_true", default=unsaid, help="the API's JSON, one line per answer")
             return sub
 
         _submit_options(word("submit", actions.submit))
@@ -69,6 +69,16 @@ class Command(BaseCommand):
         letters.add_argument("--fingerprint", help="only those that failed alike")
         _page_options(letters)
         word("workers", actions.workers)
+        operations = word("operations", actions.operations)
+        _page_options(operations)
+        bulks = operations.add_subparsers(metavar="ACTION", parser_class=ArgumentParser)
+        bulk = word("begin", actions.begin, bulks)
+        bulk.add_argument("action", choices=[action.value for action in BULK_ACTIONS])
+        bulk.add_argument("--all", action="store_true", help="all tasks that the action is for")
+        bulk.add_argument("--fingerprint", help="only dead letters that failed alike")
+        _filter_options(bulk)
+        word("show", actions.show_operation, bulks).add_argument("id")
+        word("abort", actions.abort, bulks).add_argument("id")
         log = word("audit", actions.audit)
         log.add_argument("--task", metavar="ID")
         _page_options(log)
@@ -127,14 +137,18 @@ def _submit_options(parser: ArgumentParser) -> None:
 
 
 def _list_options(parser: ArgumentParser) -> None:
+    _filter_options(parser)
+    parser.add_argument("-q", metavar="TEXT", help="an id, the start of an id, or an idempotency key")
+    _page_options(parser)
+
+
+def _filter_options(parser: ArgumentParser) -> None:
     parser.add_argument("--status", choices=[status.value for status in TaskStatus])
     parser.add_argument("--queue")
     parser.add_argument("--type")
     parser.add_argument("--worker")
-    parser.add_argument("-q", metavar="TEXT", help="an id, the start of an id, or an idempotency key")
     parser.add_argument("--after", metavar="TIME", help="created after")
     parser.add_argument("--before", metavar="TIME", help="created before")
-    _page_options(parser)
 
 
 def _page_options(parser: ArgumentParser) -> None:
