@@ -66,6 +66,7 @@ urlpatterns = [
     path("workers/", workers.as_view(), name="workers"),
     path("operations/", operations.as_view(), name="operations"),
     *(path(f"operations/{action}/", begin(action), name=f"operations-{action}") for action in BULK_ACTIONS),
+    path("operations/<str:operation_id>/", operations.as_view(), name="operation"),
     path("operations/<str:operation_id>/abort/", abort, name="operation-abort"),
     path("audit/", audit.as_view(), name="audit"),
     path("system/", system.as_view(), name="system"),

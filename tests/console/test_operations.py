@@ -48,6 +48,22 @@ async def test_the_list_offers_all_that_match_and_the_question_says_how_many(htm
     assert "finished" in text
 
 
+async def test_the_audit_leads_to_the_page_of_an_operation(htmx: Client, stage: Stage) -> None:
+    await dead(stage, 2, queue="mail")
+    for queue in ("mail", "sms"):
+        assert htmx.post("/operations/requeue/", {**DEAD, "queue": queue, "confirmed": "1"}).status_code == 200
+    runtime.operations().run_for(10)
+    wanted = next(found for found in runtime.operations().page().items if found.selection.queue == "mail")
+    address = f"/operations/{wanted.id}/"
+    assert htmx.get("/audit/").text.count(f'href="{address}"') == 2, "its beginning and its end"
+    for asked in (address, f"{address}?fragment=operations"):
+        text = htmx.get(asked).text
+        assert "2 done; 2 of 2 looked at" in text
+        assert "queue mail" in text
+        assert "queue sms" not in text
+    assert htmx.get(f"/operations/{'0' * 32}/").status_code == 404
+
+
 async def test_pressing_again_begins_nothing(htmx: Client, stage: Stage) -> None:
     await dead(stage, 2)
     form = {**DEAD, "confirmed": "1"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from tasks_app.conf import redaction
 from tasks_app.console.fragments import Fragment, LivePage, Reading
@@ -12,6 +14,7 @@ from tasks_app.domain.snapshot import AuditEntry, Page
 from tasks_app.domain.submission import QUEUE_PATTERN
 from tasks_app.store.cursor import encode_cursor
 
+_WITH_PAGE = {"queue": QUEUE_PATTERN, "operation": re.compile(r"[0-9a-f]{32}")}
 PAGE = 50
 LOOKED_AT = 500
 ROUNDS = 4
@@ -86,7 +89,7 @@ def build_entries(reading: AuditReading) -> dict[str, Any]:
             page = reading.page(_just_above(top))
             entries = page.items
     return {
-        "entries": [(entry, detail_words(entry.detail), _queue_of(entry.target)) for entry in entries],
+        "entries": [(entry, detail_words(entry.detail), *_linked(entry.target)) for entry in entries],
         "next": page.next,
         "cursor": reading.cursor,
         "filtered": reading.filtered,
@@ -94,10 +97,12 @@ def build_entries(reading: AuditReading) -> dict[str, Any]:
     }
 
 
-def _queue_of(target: str) -> str:
-    """The queue that an entry speaks of; empty when it speaks of something else."""
+def _linked(target: str) -> tuple[str, str, str]:
+    """What an entry speaks of: its kind, its name, and the address of its page; all empty when it has no page."""
     kind, _, name = target.partition(":")
-    return name if kind == "queue" and QUEUE_PATTERN.fullmatch(name) else ""
+    if kind in _WITH_PAGE and _WITH_PAGE[kind].fullmatch(name):
+        return kind, name, reverse(f"console:{kind}", args=[name])
+    return "", "", ""
 
 
 def _just_above(entry: str) -> str:

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpRequest
+
 from tasks_app import runtime
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters.operations import operation_row
+from tasks_app.domain.snapshot import Page
 
 PAGE = 25
 
 
-def build_list(reading: Reading) -> dict[str, Any]:
-    """A page of operations, newest first."""
+class OperationsReading(Reading):
+    """Operations, newest first; with ``operation_id`` that one."""
+
+    def __init__(self, request: HttpRequest, operation_id: str = "") -> None:
+        super().__init__(request)
+        self.operation_id = operation_id
+
+
+def build_list(reading: OperationsReading) -> dict[str, Any]:
+    """A page of operations. Raises NotFound, UnreadableRecord for a single one."""
     cursor = reading.params.get("cursor") or None
-    page = runtime.operations().page(cursor, PAGE)
+    if reading.operation_id:
+        page = Page([runtime.operations().get(reading.operation_id)], None)
+    else:
+        page = runtime.operations().page(cursor, PAGE)
     leader = reading.queries.leader() is not None
     rows = [operation_row(operation, leader=leader) for operation in page.items]
     waiting = any(row.operation.runs for row in rows) and not leader
@@ -23,7 +37,7 @@ def build_list(reading: Reading) -> dict[str, Any]:
 
 operations = LivePage(
     "console/operations.html",
-    reading=Reading,
+    reading=OperationsReading,
     # Each step of an operation moves tasks, which is what the page hears; the clock brings what moved none.
     fragments=[Fragment("operations", "console/_operations.html", build_list, ["tasks", "tick"])],
 )
