@@ -14,6 +14,15 @@
   if (retry) setInterval(() => document.activeElement.matches("input") || location.reload(), Number(retry.dataset.retryMs));
 
   const strip = document.querySelector(".nav");
-  const here = strip?.querySelector("[aria-current]");
-  if (here && strip.scrollWidth > strip.clientWidth) strip.scrollLeft = here.offsetLeft - strip.clientWidth / 3;
+  if (!strip) return;
+  const FADE = 28; // as in frame.css
+  const first = strip.querySelector("li:has(+ li > [aria-current])") ?? strip.querySelector("li");
+  strip.scrollLeft += first.getBoundingClientRect().left - strip.getBoundingClientRect().left - FADE;
+  const fade = () => {
+    strip.toggleAttribute("data-before", strip.scrollLeft > 1);
+    strip.toggleAttribute("data-after", strip.scrollLeft + strip.clientWidth < strip.scrollWidth - 1);
+  };
+  strip.addEventListener("scroll", fade, { passive: true });
+  addEventListener("resize", fade);
+  fade();
 })();
