@@ -124,7 +124,7 @@ def judge(server: ServerInfo, key_prefix: str = "dtq") -> list[CheckMessage]:
                 id="dtq.W002",
             )
         )
-    if not server.aof:
+    if not server.aof and not server.loading:
         what = "is lost in a restart" if not server.snapshots else "of the last minutes is lost in a crash"
         found.append(
             checks.Warning(

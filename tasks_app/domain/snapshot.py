@@ -146,7 +146,10 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """The Redis or Valkey server behind the queue. ``snapshots``: whether RDB saves are set, ``None`` when unknown."""
+    """The Redis or Valkey server behind the queue. ``snapshots``: whether RDB saves are set, ``None`` when unknown.
+
+    ``loading``: it still reads its files, and says meanwhile that it writes no append-only file.
+    """
 
     product: str
     version: str
@@ -159,6 +162,7 @@ class ServerInfo:
     uptime_s: int
     now: int
     cluster: bool = False
+    loading: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ class Fleet(Stats):
             eviction_policy=str(info.get("maxmemory_policy", "noeviction")),
             aof=bool(info.get("aof_enabled")),
             cluster=bool(info.get("cluster_enabled")),
+            loading=bool(info.get("loading")),
             snapshots=saves,
             clients=int(info.get("connected_clients", 0)),
             uptime_s=int(info.get("uptime_in_seconds", 0)),

@@ -1,7 +1,10 @@
-"""The embedded server's allocator: preloaded where it can be, left out quietly where it cannot."""
+"""The allocators: the server's preloaded where it can be, a worker's arenas few where it has any."""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
@@ -53,3 +56,45 @@ def test_without_the_package_the_environment_is_as_it_was(monkeypatch: pytest.Mo
 def test_a_path_the_loader_would_split_is_left_out(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     monkeypatch.setattr(allocator, "library", lambda: Path("/opt", folder, "libmimalloc.so"))
     assert allocator.preloading({}) == {}
+
+
+THREADS = 12
+MAKING_ARENAS = f"""
+import ctypes, threading
+from pathlib import Path
+from workers.allocator import use_few_arenas
+told = use_few_arenas()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+begun, end = threading.Barrier({THREADS} + 1), threading.Event()
+def work():
+    libc.malloc(100_000)
+    begun.wait()
+    end.wait()
+for _ in range({THREADS}):
+    threading.Thread(target=work, daemon=True).start()
+begun.wait()
+starts = (line.split("-")[0] for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith(" 0 "))
+print(told, sum(int(start, 16) % (64 << 20) == 0 for start in starts))
+"""
+
+
+def arenas_of(**settings: str) -> tuple[bool, int]:
+    """Whether a process could be told, and how many arenas its threads have made: mappings at multiples of 64 MB."""
+    kept = {name: value for name, value in os.environ.items() if name not in allocator.ARENAS_VARIABLES}
+    command = [sys.executable, "-c", MAKING_ARENAS]
+    told, count = subprocess.run(
+        command, env=kept | settings, check=True, capture_output=True, text=True
+    ).stdout.split()
+    return told == "True", int(count)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="glibc's")
+def test_a_workers_threads_share_few_arenas() -> None:
+    assert arenas_of() == (True, allocator.ARENAS - 1)  # the main thread's is no mapping of its own
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="glibc's")
+def test_who_sets_the_number_of_arenas_is_obeyed() -> None:
+    assert arenas_of(MALLOC_ARENA_MAX="4") == (False, 3)

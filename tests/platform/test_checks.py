@@ -163,6 +163,7 @@ def test_a_server_that_takes_no_writes_is_a_warning(env: SetEnv, aof_server: Pri
         ({"eviction_policy": "volatile-ttl"}, ["dtq.W002"]),
         ({"aof": False, "snapshots": True}, ["dtq.W003"]),
         ({"aof": False, "eviction_policy": "allkeys-lru"}, ["dtq.W002", "dtq.W003"]),
+        ({"aof": False, "loading": True}, []),
     ],
 )
 def test_what_is_said_of_a_server(changes: dict[str, object], expected: list[str]) -> None:

@@ -261,3 +261,10 @@ def test_below_a_sub_path(up: Start) -> None:
     status, _ = one.ask("GET", "/q/static/css/api-docs.css")
     assert status == 200
     one.stop()
+
+
+def test_what_is_to_be_said_about_the_server_is_said_once(up: Start, redis_url: str) -> None:
+    one = up(REDIS_URL=redis_url)
+    until(lambda: "WORKER_STARTED" in one.text, timeout=PLENTY_S, what="the worker")
+    one.stop()
+    assert one.text.count("dtq.W003") == 1

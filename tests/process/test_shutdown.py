@@ -88,3 +88,19 @@ def test_a_fleet_hands_both_signals_on(fleet: Fleet) -> None:
     parent.send(signal.SIGINT)
     assert parent.wait(timeout=8) == 0
     assert parent.text.count("TASKS_GIVEN_BACK") == 2
+
+
+def test_a_drain_that_is_frozen_past_its_end_thaws_into_good_order(fleet: Fleet) -> None:
+    """The time stood still for the loop and for who watches it alike, so nobody takes the loop for blocked."""
+    worker = fleet.worker(concurrency=1, DRAIN_TIMEOUT_S="1")
+    worker_id = fleet.worker_id(worker)
+    task_id = fleet.submit("ledger", '{"seconds": 60}')
+    until(lambda: fleet.ran(task_id) == 1, what="it runs")
+    worker.send(signal.SIGTERM)
+    until(lambda: "WORKER_DRAINING" in worker.text, what="draining")
+    worker.send(signal.SIGSTOP)
+    until(lambda: not fleet.client.exists(f"dtq:worker:{worker_id}"), timeout=20, what="the end of its record")
+    worker.send(signal.SIGCONT)
+    assert worker.wait() == 0
+    assert "WORKER_STOPPED" in worker.text
+    assert "STOPPED_BY_FORCE" not in worker.text

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from tasks_app.checks import SERVER_TAG, SETTINGS_TAG
 from tasks_app.conf import config, redis_url
 from tasks_app.domain.errors import ConfigError
 from workers.engine.runner import run_scheduler
+from workers.long_command import LongCommand
 
 
-class Command(BaseCommand):
+class Command(LongCommand):
     """Start as many as you like: one leads, another takes over within seconds when it ends."""
 
     help = "Run a scheduler without a worker. Redis need not be there yet."

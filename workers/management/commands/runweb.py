@@ -8,7 +8,6 @@ from typing import Any
 
 import uvicorn
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
 from tasks_app.checks import SETTINGS_TAG
 from workers.listening import (
@@ -18,6 +17,7 @@ from workers.listening import (
     check_listening_arguments,
     check_openness,
 )
+from workers.long_command import LongCommand
 from workers.supervisor import Supervisor
 from workers.web import SHUTDOWN_TIMEOUT_S, web_children
 
@@ -25,7 +25,7 @@ from workers.web import SHUTDOWN_TIMEOUT_S, web_children
 KEEP_ALIVE_S = 75
 
 
-class Command(BaseCommand):
+class Command(LongCommand):
     """Serves the site until SIGTERM or Ctrl-C."""
 
     help = "Serve the API and the console with uvicorn."

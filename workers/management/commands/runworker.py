@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connections
 
 import tasks_app
@@ -14,15 +14,17 @@ from tasks_app.checks import SERVER_TAG, SETTINGS_TAG
 from tasks_app.conf import config, redis_url
 from tasks_app.domain.errors import ConfigError
 from tasks_app.domain.submission import QUEUE_PATTERN
+from workers.allocator import use_few_arenas
 from workers.database import surroundings
 from workers.engine.runner import run_worker
 from workers.fleet import run_fleet
+from workers.long_command import LongCommand
 from workers.options import MAX_CONCURRENCY, MAX_PROCESSES, check_range
 
 _NO_HANDLERS = "No handlers here: each task that this worker takes is dead-lettered. DTQ_TASK_MODULES names modules."
 
 
-class Command(BaseCommand):
+class Command(LongCommand):
     """SIGTERM or Ctrl-C finishes what runs, for ``DTQ_DRAIN_TIMEOUT_S`` at most; a second one gives it back at once."""
 
     help = "Run a worker. Redis need not be there yet."
@@ -45,11 +47,12 @@ class Command(BaseCommand):
         except ConfigError as error:
             raise CommandError(error.message) from error
         if not registry.names() and not options["skip_checks"]:
-            self.stderr.write(_NO_HANDLERS)
+            self.remark(_NO_HANDLERS)
         if options["processes"] > 1:
             run_fleet(_arguments(options), processes=options["processes"], drain_timeout_s=settings.drain_timeout_s)
             return
         connections.close_all()  # what checks and imports have opened here is of no use to the handlers' threads
+        use_few_arenas()  # before the first thread
         run_worker(
             settings,
             redis_url(),

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.core import checks
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connections
 
 from tasks_app.checks import SERVER_TAG, SETTINGS_TAG
@@ -31,13 +30,14 @@ from workers.listening import (
     check_openness,
     is_loopback,
 )
+from workers.long_command import LongCommand
 from workers.options import MAX_CONCURRENCY, check_range
 from workers.static_files import collect_if_changed
 from workers.supervisor import Child, Supervisor
 from workers.web import web_children
 
 
-class Command(BaseCommand):
+class Command(LongCommand):
     """Runs the embedded server (unless ``DTQ_REDIS_URL`` names one), the web processes and a worker with scheduler."""
 
     help = "Start everything on this machine: server, web and worker. Ctrl-C stops it, a second one at once."
@@ -91,10 +91,7 @@ class Command(BaseCommand):
             server.stop()
 
     def _prepare(self) -> None:
-        for message in checks.run_checks(tags=[SERVER_TAG]):
-            self.stderr.write(str(message))
-            if message.is_serious():
-                raise CommandError("The server cannot be used.")
+        self.check(tags=[SERVER_TAG])
         with one_at_a_time(config().data_dir / "prepare.lock"):  # two that make the same tables would break each other
             call_command("migrate", interactive=False, verbosity=0)
             connections.close_all()
