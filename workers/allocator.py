@@ -19,6 +19,8 @@ from pathlib import Path
 PACKAGE = "cmeel-mimalloc"
 LIBRARY = "libmimalloc.so"
 VARIABLE = "LD_PRELOAD"
+HUGE_PAGES = "MIMALLOC_ALLOW_THP"
+"""Left on, it asks for transparent huge pages, and whichever command first touches one waits until 2 MB are cleared."""
 
 ARENAS = 2
 ARENAS_VARIABLES = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")
@@ -36,13 +38,16 @@ def library() -> Path | None:
 
 
 def preloading(environ: Mapping[str, str]) -> dict[str, str]:
-    """``environ`` for a server process, with the allocator preloaded behind whatever is preloaded already."""
+    """``environ`` for a server process, with the allocator preloaded behind whatever is preloaded already.
+
+    It is told to use pages of the ordinary size, unless ``environ`` says otherwise.
+    """
     found = library()
     # The dynamic loader splits its list at colons and spaces, so such a path cannot stand in it.
     if sys.platform != "linux" or found is None or ":" in str(found) or " " in str(found):
         return dict(environ)
     before = environ.get(VARIABLE)
-    return {**environ, VARIABLE: f"{before}:{found}" if before else str(found)}
+    return {HUGE_PAGES: "0", **environ, VARIABLE: f"{before}:{found}" if before else str(found)}
 
 
 def use_few_arenas() -> bool:

@@ -87,9 +87,10 @@ class Ingest:
                 s.fingerprint if key else "",
             )
         now, *replies = self._scripts.run("submit", *args)
+        words, ids = replies[::2], replies[1::2]
         return [
             self._receipt(s, int(now), word.decode(), task_id.decode())
-            for s, (word, task_id) in zip(submissions, replies, strict=True)
+            for s, word, task_id in zip(submissions, words, ids, strict=True)
         ]
 
     def _receipt(self, s: Submission, now: int, word: str, task_id: str) -> Receipt | DtqError:

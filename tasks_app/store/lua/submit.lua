@@ -1,6 +1,6 @@
 -- Accepts tasks: record, index, stream or schedule entry, idempotency key and event together, or none of it.
--- ARGV: WIDTH values per task (see commands.py). Replies per task {'ACCEPTED', id} or {refusal, task id or ''},
--- after the moment of acceptance.
+-- ARGV: WIDTH values per task (see ingest.py). Replies the moment of acceptance, then per task two values: 'ACCEPTED' and
+-- its id, or a refusal and the id of the task that stands in the way or ''.
 --#include arguments clock transition index record idempotency terminal stats event enqueue ack retention commit
 expect('', 'tttdnnttwott')
 local WIDTH = 12
@@ -30,22 +30,23 @@ local function admit(queue)
   return known[queue]
 end
 
+-- Why a task is not accepted, and which other task is the reason.
 local function refusal(queue, key, fingerprint)
   if key ~= '' then
     local holder = holder_of(key_name(queue, key))
     local status = holder and fields_of(holder.task_id, 'status')[1]
     if status then
       if holder.fingerprint ~= fingerprint then
-        return { 'IDEMPOTENCY_MISMATCH', holder.task_id }
+        return 'IDEMPOTENCY_MISMATCH', holder.task_id
       end
-      return { TERMINAL[status] and 'DUPLICATE' or 'IDEMPOTENCY_IN_PROGRESS', holder.task_id }
+      return TERMINAL[status] and 'DUPLICATE' or 'IDEMPOTENCY_IN_PROGRESS', holder.task_id
     end
   end
   if not admit(queue) then
-    return { 'TOO_MANY_QUEUES', '' }
+    return 'TOO_MANY_QUEUES', ''
   end
   if depth(queue) >= MAX_QUEUE_DEPTH then
-    return { 'QUEUE_FULL', '' }
+    return 'QUEUE_FULL', ''
   end
   return nil
 end
@@ -56,20 +57,15 @@ local function append(list, first, second)
   list[n + 2] = second
 end
 
+-- UUID version 7: milliseconds, their fraction (no two calls begin in one microsecond), the place in this call beside the
+-- variant bits, then randomness. So ids sort by birth.
+local BIRTH = string.format('%06x%06x7%03x', math.floor(now / 16777216), now % 16777216, time[2] % 1000 * 4)
+
 local function accept(sequence, random, task_type, queue, priority, max_attempts, timeout_ms, payload, metadata, when, ttl,
                       key, fingerprint)
-  -- UUID version 7: milliseconds, their fraction (no two calls begin in one microsecond), the place in this call beside
-  -- the variant bits, then randomness. So ids sort by birth.
-  local id = string.format('%06x%06x7%03x%x%02x', math.floor(now / 16777216), now % 16777216, time[2] % 1000 * 4,
-    8 + math.floor(sequence / 256), sequence % 256) .. random
+  local id = BIRTH .. string.format('%03x', 2048 + sequence) .. random
   local fields = { 'priority', priority, 'attempt', 1, 'max_attempts', max_attempts, 'timeout_ms', timeout_ms,
     'payload', payload, 'created_at', now }
-  if metadata ~= '{}' then
-    append(fields, 'metadata', metadata)
-  end
-  if ttl ~= '' then
-    append(fields, 'expires_at', now + tonumber(ttl))
-  end
   -- `when` is +<ms from now> or an epoch in ms.
   local due_at = tonumber(when)
   if string.sub(when, 1, 1) == '+' then
@@ -81,8 +77,13 @@ local function accept(sequence, random, task_type, queue, priority, max_attempts
     append(fields, 'due_at', due_at)
     append(due, due_at, id)
   else
-    append(fields, 'enqueued_at', now)
-    append(fields, 'entry', enqueue(id, queue, priority, 1))
+    fields[13], fields[14], fields[15], fields[16] = 'enqueued_at', now, 'entry', enqueue(id, queue, priority, 1)
+  end
+  if metadata ~= '{}' then
+    append(fields, 'metadata', metadata)
+  end
+  if ttl ~= '' then
+    append(fields, 'expires_at', now + tonumber(ttl))
   end
   if key ~= '' then
     append(fields, 'idempotency_key', key)
@@ -93,13 +94,16 @@ local function accept(sequence, random, task_type, queue, priority, max_attempts
   end
   birth(id, to, queue, task_type, fields)
   depths[queue] = depths[queue] + 1
-  return { 'ACCEPTED', id }
+  return id
 end
 
 for i = 0, #ARGV / WIDTH - 1 do
   local at = i * WIDTH
-  local queue, key, fingerprint = ARGV[at + 3], ARGV[at + 11], ARGV[at + 12]
-  replies[i + 2] = refusal(queue, key, fingerprint) or accept(i, unpack(ARGV, at + 1, at + WIDTH))
+  local word, id = refusal(ARGV[at + 3], ARGV[at + 11], ARGV[at + 12])
+  if not word then
+    word, id = 'ACCEPTED', accept(i, unpack(ARGV, at + 1, at + WIDTH))
+  end
+  replies[2 * i + 2], replies[2 * i + 3] = word, id
 end
 each_chunk(due, function(...) redis.call('ZADD', SCHEDULE, ...) end)
 each_chunk(keyed, function(...) redis.call('ZADD', KEYED, ...) end)

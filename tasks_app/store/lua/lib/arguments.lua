@@ -11,10 +11,14 @@ local function expect(head, row)
   end
   local function check(kinds, first, width)
     for place = 1, #kinds do
-      local wanted = WANTED[string.sub(kinds, place, place)]
+      local wanted, passed = WANTED[string.sub(kinds, place, place)], nil
       for i = first + place, wanted and #ARGV or 0, width do
-        if #ARGV[i] > LONGEST_NUMBER or not string.find(ARGV[i], wanted) then
-          error('BAD_ARGUMENTS: no number in place ' .. i)
+        local text = ARGV[i]
+        if text ~= passed then -- most rows of a call are alike
+          if #text > LONGEST_NUMBER or not string.find(text, wanted) then
+            error('BAD_ARGUMENTS: no number in place ' .. i)
+          end
+          passed = text
         end
       end
     end

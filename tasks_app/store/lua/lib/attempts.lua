@@ -1,7 +1,7 @@
 -- The history of attempts that did not succeed; the last or only attempt of a finished task is in its record.
 local function record_attempt(task, outcome, error_class, message, traceback)
   local key = ATTEMPTS .. task.id
-  redis.call('RPUSH', key, cjson.encode({
+  local kept = redis.call('RPUSH', key, cjson.encode({
     number = task.attempt,
     outcome = outcome,
     worker_id = task.worker_id or '',
@@ -11,7 +11,9 @@ local function record_attempt(task, outcome, error_class, message, traceback)
     error_message = message,
     traceback = traceback,
   }))
-  redis.call('LTRIM', key, -ATTEMPTS_KEPT, -1)
+  if kept > ATTEMPTS_KEPT then
+    redis.call('LTRIM', key, -ATTEMPTS_KEPT, -1)
+  end
   if not task.side then
     task.side = '1'
     redis.call('HSET', TASK .. task.id, 'side', 1)

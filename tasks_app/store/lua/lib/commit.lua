@@ -7,6 +7,9 @@ local function commit()
   end
   for _, group in ipairs(groups) do
     index(group)
+    if group.conclude then
+      group.conclude(group) -- a part that few verbs include has more to write
+    end
     if TERMINAL[group.to] then
       remember(group)
     end

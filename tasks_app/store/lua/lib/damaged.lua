@@ -25,7 +25,9 @@ local function put_aside(task, queue)
   local to, grave = 'failed', '@'
   if DLQ_ENABLED then
     to = 'dead_lettered'
-    local entry = letter(task, DAMAGED, 'UnreadableRecord', 'The record of this task is damaged')
+    local class, message = 'UnreadableRecord', 'The record of this task is damaged'
+    local entry = letter(task, DAMAGED, class, message)
+    note_cause(DAMAGED, task.type or '', class, message, { 0, task.id })
     redis.pcall('HSET', TASK .. task.id, 'dlq_entry', entry, 'fingerprint', DAMAGED) -- no hash, no fields
     grave = entry .. '@' .. DAMAGED
   end
