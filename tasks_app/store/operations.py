@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import redis
 
@@ -19,12 +19,16 @@ from tasks_app.domain.task import Task, UnreadableTask
 from tasks_app.domain.transitions import Action
 from tasks_app.store.commands import MAX_BATCH, Commands, Step
 from tasks_app.store.cursor import decode_cursor, encode_cursor
+from tasks_app.store.operation_records import decode_operation, selection_of
 from tasks_app.store.pages import TaskPages
 from tasks_app.store.reader import Pipeline, Reader
 from tasks_app.store.scripts import MAX_OPERATING, Scripts
 
 _LEASES = 20_000
 """Running tasks looked at a step: their set goes by leases, so a stretch of it has to be sorted out."""
+_AMONG_RUNNING = b"running "
+"""Opens the place of an operation that has all other tasks behind it: then a cursor of the set of leases, and an id."""
+_LAST = _AMONG_RUNNING + b"end"
 
 
 class Operations(Reader):
@@ -97,12 +101,12 @@ class Operations(Reader):
         record = self._one("hgetall", self._keys.operation(operation_id))
         if not record:
             raise _unknown(operation_id)
-        return _decode(operation_id, record)
+        return decode_operation(operation_id, record)
 
     def page(self, cursor: str | None = None, limit: int = 25, reach: Reach = EVERYWHERE) -> Page[Operation]:
         """Operations, newest first; with a ``reach`` those on its queues. Two round trips. Raises InvalidCursor."""
         top = f"({decode_cursor(cursor)}" if cursor else "+"
-        ids = [raw.decode(errors="replace") for raw in self._one("zrevrangebylex", self._keys.operations, top, "-")]
+        ids = [_text(raw) for raw in self._one("zrevrangebylex", self._keys.operations, top, "-")]
         found = [
             operation
             for operation in self._records(ids)
@@ -116,9 +120,7 @@ class Operations(Reader):
         Two round trips, and three or four more a step.
         """
         deadline = time.monotonic() + seconds
-        running = self._records(
-            [raw.decode(errors="replace") for raw in self._one("zrange", self._keys.operating, 0, -1)]
-        )
+        running = self._records([_text(raw) for raw in self._one("zrange", self._keys.operating, 0, -1)])
         while running:
             for operation in running:
                 self.step(operation)
@@ -134,15 +136,25 @@ class Operations(Reader):
         """
         actor = Actor(operation.actor, operation.source, operation.request_id)
         statuses = statuses_of(operation.action, operation.selection)
-        members = self._following(statuses, operation)
-        if not members:
-            word, _ = self._conclude(operation.id, OperationState.FINISHED, actor, operation.place)
-            return bool(word == b"OK")
-        ids = [member.decode(errors="replace") for member in members]
-        if _needs_check(statuses, operation.selection):
-            ids = [row.id for row in self._pages.rows(ids) if _matches(row, operation.selection)]
-        step = Step(operation.id, operation.place, members[-1], len(members))
+        if operation.place == _LAST:
+            return self._finish(operation, actor)
+        if operation.place.startswith(_AMONG_RUNNING):
+            ids, following = self._passed_by(operation)
+            looked = len(ids)
+        elif members := self._following(statuses, operation):
+            ids, following, looked = [_text(member) for member in members], members[-1], len(members)
+            if _needs_check(statuses, operation.selection):
+                ids = [row.id for row in self._pages.rows(ids) if _matches(row, operation.selection)]
+        elif TaskStatus.RUNNING in statuses:
+            ids, following, looked = [], _AMONG_RUNNING + b"0 ", 0
+        else:
+            return self._finish(operation, actor)
+        step = Step(operation.id, operation.place, following, looked)
         return self._commands.take_step(operation.action, ids, actor, step)
+
+    def _finish(self, operation: Operation, actor: Actor) -> bool:
+        word, _ = self._conclude(operation.id, OperationState.FINISHED, actor, operation.place)
+        return word == b"OK"
 
     def _conclude(self, operation_id: str, state: OperationState, actor: Actor, place: bytes) -> tuple[bytes, bytes]:
         word, was = self._scripts.run("conclude", *actor.arguments, operation_id, state, place)
@@ -158,7 +170,7 @@ class Operations(Reader):
         found = []
         for operation_id, record in zip(ids, self._all(read) if ids else [], strict=True):
             try:
-                found += [_decode(operation_id, record)] if record else []
+                found += [decode_operation(operation_id, record)] if record else []
             except UnreadableRecord:
                 continue  # somebody wrote to it by hand; by itself it is told as such
         return found
@@ -172,6 +184,25 @@ class Operations(Reader):
             for status in statuses
             if status is not TaskStatus.RUNNING
         ]
+
+    def _passed_by(self, operation: Operation) -> tuple[list[str], bytes]:
+        """Running tasks that nobody has told to stop yet, and the place after them.
+
+        Among more than ``_LEASES`` the walk by id sees only some. A scan returns whatever stays in the set for as
+        long as it goes on, however often the leases in it are renewed.
+        """
+        cursor, _, after = operation.place.removeprefix(_AMONG_RUNNING).partition(b" ")
+        further, found = self._one("zscan", self._keys.leases, int(cursor), count=MAX_BATCH)
+        low, high = _bounds(operation.selection, b"")
+        # A scan may return more than a step takes; the rest is found again at the same cursor.
+        members = sorted(member for member, _ in found if member > after and _within(member, low, high))
+        batch = members[:MAX_BATCH]
+        if len(members) > MAX_BATCH:
+            place = _AMONG_RUNNING + cursor + b" " + batch[-1]
+        else:
+            place = _AMONG_RUNNING + b"%d " % further if further else _LAST
+        rows = self._pages.rows([_text(member) for member in batch])
+        return [row.id for row in rows if _may_be_told(row) and _matches(row, operation.selection)], place
 
     def _following(self, statuses: Sequence[TaskStatus], operation: Operation) -> list[bytes]:
         """The next ids above the operation's place, at one moment: one that moves between two reads could be lost."""
@@ -187,8 +218,7 @@ class Operations(Reader):
         replies = self._all(read, snapshot=True)
         found = {member for members in replies[: len(indexes)] for member in members}
         if len(replies) > len(indexes):
-            least = low[1:] if low != b"-" else b""
-            found |= {m for m in replies[-1] if least <= m < high[1:] and m != operation.place}
+            found |= {member for member in replies[-1] if _within(member, low, high)}
         return sorted(found)[:MAX_BATCH]
 
 
@@ -198,7 +228,7 @@ def _unknown(operation_id: str) -> NotFound:
 
 def _bounded(selection: Selection, before: int) -> Selection:
     values = json.loads(selection.text) | {"created_before": before}
-    return _selection(values)
+    return selection_of(values)
 
 
 def _bounds(selection: Selection, place: bytes) -> tuple[bytes, bytes]:
@@ -209,6 +239,20 @@ def _bounds(selection: Selection, place: bytes) -> tuple[bytes, bytes]:
         return b"(" + place, high
     after = selection.created_after
     return b"-" if after is None else f"[{max(0, after):012x}".encode(), high
+
+
+def _within(member: bytes, low: bytes, high: bytes) -> bool:
+    """Whether a running task lies within what :func:`_bounds` returned, as the indexes' ranges take it."""
+    above = low == b"-" or (member >= low[1:] if low[:1] == b"[" else member > low[1:])
+    return above and (high == b"+" or member < high[1:])
+
+
+def _may_be_told(row: Task | UnreadableTask) -> bool:
+    return isinstance(row, Task) and row.status is TaskStatus.RUNNING and not row.cancel_requested
+
+
+def _text(member: bytes) -> str:
+    return member.decode(errors="replace")
 
 
 def _needs_check(statuses: Sequence[TaskStatus], selection: Selection) -> bool:
@@ -229,35 +273,3 @@ def _matches(row: Task | UnreadableTask, selection: Selection) -> bool:
             (selection.fingerprint, row.fingerprint),
         )
     )
-
-
-def _selection(values: Mapping[str, object]) -> Selection:
-    status = values.get("status")
-    return Selection(**{**values, "status": None if status is None else TaskStatus(str(status))})  # type: ignore[arg-type]
-
-
-def _decode(operation_id: str, record: Mapping[bytes, bytes]) -> Operation:
-    """Raises UnreadableRecord."""
-    try:
-        texts = {name.decode(): value for name, value in record.items()}
-        skipped = {name[8:]: int(count) for name, count in texts.items() if name.startswith("skipped:")}
-        return Operation(
-            id=operation_id,
-            action=Action(texts["action"].decode()),
-            selection=_selection(json.loads(texts["selection"])),
-            state=OperationState(texts["state"].decode()),
-            reckoning=Reckoning(int(texts["total"]), texts["exact"] == b"1"),
-            looked=int(texts.get("looked", 0)),
-            done=int(texts.get("done", 0)),
-            told=int(texts.get("told", 0)),
-            skipped=dict(sorted(skipped.items(), key=lambda pair: -pair[1])),
-            actor=texts["actor"].decode(),
-            source=texts["source"].decode(),
-            request_id=texts["request_id"].decode(),
-            created_at=int(texts["created_at"]),
-            ended_at=int(texts["ended_at"]) if "ended_at" in texts else None,
-            ended_by=texts["ended_by"].decode() if "ended_by" in texts else None,
-            place=texts["place"],
-        )
-    except (ValueError, LookupError, TypeError) as error:
-        raise UnreadableRecord(f"The operation's record does not decode: {error}") from error

@@ -110,6 +110,28 @@ async def test_cancelling_ends_what_waits_and_tells_what_runs(
     assert (running.reckoning.exact, running.told) == (False, 1)
 
 
+@pytest.mark.parametrize("selection", [Selection(), Selection(queue="mail")])
+async def test_every_running_task_is_told_however_many_run(
+    stage: Stage,
+    operations: Operations,
+    selection: Selection,
+    step_of: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    step_of(50)
+    monkeypatch.setattr(module, "_LEASES", 10)
+    ids = [stage.submit(queue="mail") for _ in range(300)]
+    for _ in range(3):
+        await stage.claim()
+    # Those born first have the latest leases, so the walk by id sees them when it is past them.
+    stage.client.zadd(stage.keys.leases, {task_id: 4e12 - i for i, task_id in enumerate(ids)})
+    waiting = stage.submit(queue="mail")
+    ended = finish(operations, operations.begin(Action.CANCEL, selection, ACTOR))
+    assert [stage.record(task_id).get("cancel_requested") for task_id in ids] == ["1"] * 300
+    assert (ended.told, ended.done, ended.looked) == (300, 1, 301)
+    assert stage.status(waiting) == "cancelled"
+
+
 async def test_what_has_moved_on_is_left_alone_and_counted_with_its_status(
     stage: Stage, operations: Operations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
