@@ -198,6 +198,9 @@ def test_which_actions_are_armed(stage: Stage) -> None:
         "/queues/default/pause/": False,
         "/queues/default/resume/": False,
         "/queues/default/purge/": True,
+        "/workers/w/quiet/": False,
+        "/workers/w/resume/": False,
+        "/workers/w/stop/": True,
         "/dlq/purge/": True,
         "/dlq/requeue/": False,
         "/users/add/": True,
@@ -226,6 +229,20 @@ def test_guessing_the_password_of_a_session_locks_out_too(settings: Settings, st
     assert TOO_MANY in answers[-1].text
     assert otto.post(address, {"password": PASSWORD}).status_code == 429
     assert TOO_MANY in otto.post("/password/", {"old_password": PASSWORD}, headers={"HX-Request": "true"}).text
+
+
+@pytest.mark.usefixtures("production")
+def test_a_new_users_password_is_asked_for_once_the_session_is_armed() -> None:
+    root = signed_in("root", Role.ADMIN, htmx=True)
+    form = {"name": "ada", "role": "viewer", "new_password": "a longer horse"}
+    assert "new_password" not in root.get("/users/").text
+    question = root.post("/users/add/", form)
+    assert question.status_code == 428
+    assert "a longer horse" not in question.text
+    assert root.post("/users/add/", {"password": PASSWORD})["HX-Redirect"] == "/users/"
+    assert "new_password" in root.get("/users/").text
+    assert root.post("/users/add/", form).status_code == 200
+    assert _sign_in(Client(), "ada", "a longer horse").status_code == 302
 
 
 def test_without_a_name_nothing_is_armed(stage: Stage, configure: Configure) -> None:

@@ -6,26 +6,33 @@ from collections.abc import Callable
 from functools import partial
 
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 
 from tasks_app import runtime
 from tasks_app.console.access import actor_of
-from tasks_app.console.actions.answers import Said, answer, failed
-from tasks_app.console.actions.guarded import action
+from tasks_app.console.actions.answers import Said, answer, failed, is_htmx
+from tasks_app.console.actions.guarded import NEW_PASSWORD, action
 from tasks_app.console.people import People
 from tasks_app.domain.errors import DtqError
 from tasks_app.domain.roles import Right, Role
 
 
-@sensitive_post_parameters("new_password")
+@sensitive_post_parameters(NEW_PASSWORD)
 @action(Right.MANAGE_ACCESS, destroys=True)
 def add_user(request: HttpRequest) -> HttpResponse:
-    """A new user. Form: ``name``, ``role``, ``new_password``."""
+    """A new user. Form: ``name``, ``role``, ``new_password``.
+
+    Without the last, the form has yet to be filled in: an unarmed session gets to see it by being armed.
+    """
+    if NEW_PASSWORD not in request.POST:
+        page = reverse("console:users")
+        return HttpResponse(headers={"HX-Redirect": page}) if is_htmx(request) else HttpResponseRedirect(page)
     name = request.POST.get("name", "").strip()
     try:
         role = Role(request.POST.get("role", ""))
-        _people(request).add(name, role, request.POST.get("new_password", ""))
+        _people(request).add(name, role, request.POST[NEW_PASSWORD])
     except ValueError:
         return answer(request, Said("That is not a role.", "red", 400))
     except DtqError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from tasks_app.console.armed import must_arm
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.people import role_of
 from tasks_app.domain.roles import Right, Role
@@ -47,6 +48,6 @@ users = LivePage(
     "console/users.html",
     reading=Reading,
     fragments=[Fragment("users", "console/_users.html", build_users, rows=True)],
-    base=lambda reading: {"roles": list(Role)},
+    base=lambda reading: {"roles": list(Role), "must_arm": must_arm(reading.request)},
     right=Right.MANAGE_ACCESS,
 )
