@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import Counter, defaultdict
+import os
+import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tasks_app.domain.config import Config
@@ -29,6 +32,7 @@ QUEUES = ("a", "b", "c")
 LOGGED_US = 500
 LIMIT_MS = 10.0
 PATIENCE_S = 300.0
+PRIORITY = -10
 KEPT = 1_000_000
 """Entries that the server's log may hold: every command over half a millisecond of a run."""
 
@@ -39,13 +43,20 @@ def bounded(stage: Stage) -> Figures:
     A scheduler and two workers are at it all the while. ``<verb>_ms`` is the slowest single call of a script, or of a
     plain command, that SLOWLOG saw in the whole run; ``over_10_ms`` counts the calls of any kind that took longer,
     ``<verb>_over_10_ms`` those of one.
-    The times are the server's own, by the clock on the wall: what else runs on the machine is in them.
+    ``<verb>_median_ms`` is that of the calls over half a millisecond. The times are the server's own, by the clock on
+    the wall, and the question is how long commands hold it, not how long they wait for a core. So it runs at a higher
+    priority than the rest (``niceness`` is 0 where that was not permitted: it takes root). ``waited_ms`` is how long it
+    was ready without a core all the same, in total.
     """
     config = dataclasses.replace(stage.config, dlq_maxlen=10 * TASKS)
     kept = _Parts(stage, config)
     brief = _Parts(stage, dataclasses.replace(config, task_retention_s=RETENTION_S))
+    pid = stage.client.info("server")["process_id"]
     stage.client.config_set("slowlog-max-len", KEPT)
     stage.client.config_set("slowlog-log-slower-than", LOGGED_US)
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, pid, PRIORITY)
+    niceness, waited_ms = os.getpriority(os.PRIO_PROCESS, pid), _waited_ms(pid)
     with kept.fleet():
         kept.promote()
         kept.kill()
@@ -54,7 +65,8 @@ def bounded(stage: Stage) -> Figures:
         kept.purge()
     with brief.fleet():
         brief.outlive()
-    return _slowest(stage, [config, brief.config])
+    waited_ms = _waited_ms(pid) - waited_ms
+    return {"niceness": niceness, "waited_ms": waited_ms, **_slowest(stage, [config, brief.config])}
 
 
 class _Parts:
@@ -128,7 +140,7 @@ class _Parts:
         self._stage.wait_for(condition, PATIENCE_S)
 
     def _submit(self, **fields: Any) -> None:
-        """``TASKS`` in all queues, 1,000 a call: the longest that a client may send."""
+        """``TASKS`` in all queues, 500 a call."""
         ones = [dataclasses.replace(self._stage.submission(queue=queue), **fields) for queue in QUEUES]
         for batch in _chunks(itertools.islice(itertools.cycle(ones), TASKS), 500):
             self._commands.submit_many(batch)
@@ -164,10 +176,14 @@ def _chunks(items: Iterator[Any], size: int) -> Iterator[Sequence[Any]]:
         yield chunk
 
 
+def _waited_ms(pid: int) -> float:
+    """How long the process has been ready without a core."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e6
+
+
 def _slowest(stage: Stage, configs: Sequence[Config]) -> Figures:
     names = {digest: verb for config in configs for verb, digest in digests(config).items()}
-    slowest: defaultdict[str, float] = defaultdict(float)
-    over: Counter[str] = Counter()
+    took: defaultdict[str, list[float]] = defaultdict(list)
     for entry in stage.client.slowlog_get(KEPT):
         words = entry["command"].decode(errors="replace").split(" ")
         name = words[0].lower()
@@ -175,8 +191,9 @@ def _slowest(stage: Stage, configs: Sequence[Config]) -> Figures:
             continue
         if name.startswith("eval"):
             name = names.get(words[1], "script")
-        took_ms = entry["duration"] / 1000
-        slowest[f"{name}_ms"] = max(slowest[f"{name}_ms"], took_ms)
-        over[f"{name}_over_10_ms"] += took_ms > LIMIT_MS
-    some = {name: count for name, count in over.items() if count}
-    return {"over_10_ms": over.total(), **dict(sorted(some.items())), **dict(sorted(slowest.items()))}
+        took[name].append(entry["duration"] / 1000)
+    over = {f"{name}_over_10_ms": sum(ms > LIMIT_MS for ms in times) for name, times in sorted(took.items())}
+    figures: Figures = {"over_10_ms": sum(over.values()), **{name: count for name, count in over.items() if count}}
+    for name, times in sorted(took.items()):
+        figures |= {f"{name}_ms": max(times), f"{name}_median_ms": statistics.median(times)}
+    return figures
