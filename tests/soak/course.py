@@ -24,8 +24,8 @@ from tests.support.until import until
 
 MOST_TO_END_S = 180.0
 """The longest that the last tasks may take to end: retries, leases and give-backs of the slowest kind."""
-SWEEP_S = 60.0
-"""The longest that sweeps may take to remove what belonged to tasks whose retention is over."""
+SWEEP_S = 90.0
+"""The longest that sweeps may take to remove what belonged to tasks whose retention is over: names go once a minute."""
 STRIKE_EVERY_S = 15.0
 TICK_S = 0.1
 FEW_KEYS = 400
@@ -40,7 +40,8 @@ class Course:
         self._command = f"python -m tests.soak --seconds {seconds:g} --rate {rate:g} --seed {seed}"
         self._client, self._queries = runtime.client(), runtime.queries()
         self._keys = Keys(config().key_prefix)
-        self._book, self._samples, self._audience = Book(), Samples(), Audience(installation.port)
+        self._book, self._audience = Book(), Audience(installation.port)
+        self._samples = Samples(weigh_every_s=seconds / 30)
         self._load = Load(self._book, installation.port, installation.folder, rate, seed)
         self._auditor = Auditor(self._book, self._queries, self._load.requeue, self._load.cancel_later)
         self._chaos = Chaos(
