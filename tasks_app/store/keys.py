@@ -43,7 +43,7 @@ FAMILY = {
     "HANDED": "handed:",  # <worker id>
     "CONTROL": "control:",  # <worker id>, a channel
     "QUEUE": "queue:",  # <queue>:paused
-    "WAKE": "wake:",  # <queue>, or * for workers of every queue
+    "WAKE": "wake:",  # <queue>, * for workers of every queue, *<worker> for one
     "INDEX": "index:",  # <status>, <status>:q:<queue>, <status>:t:<type>, dead_lettered:f:<fingerprint>
     "FINGERPRINT": "fingerprint:",  # <fingerprint>
     "STATS": "stats:",  # m:<minute>, t:<ten minutes>, h:<hour>, all counted from the epoch

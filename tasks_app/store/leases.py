@@ -13,7 +13,7 @@ from tasks_app.domain.config import Config
 from tasks_app.domain.status import TaskStatus
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
-from tasks_app.store.scripts import AsyncScripts
+from tasks_app.store.scripts import Argument, AsyncScripts
 
 LEASE_LOST = "LEASE_LOST"
 MAX_CLAIM = 100
@@ -24,6 +24,7 @@ MAX_GIVEN_BACK = 500
 LOG_LINE_CHARS = 2000
 NOTE_CHARS = 200
 _NAMES_FRESH_S = 5.0
+_OWN_BELL_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +105,38 @@ class Leases:
         ``queues`` are served strictly in order, each from p9 to p0. Without any, all queues are, starting at another
         one each time. Where an answer was lost, the next call brings its tasks, as long as their leases last.
         """
-        reply = await self._scripts.run("claim", worker_id, min(limit, MAX_CLAIM), self._turn, *queues)
+        reply = await self._scripts.run("claim", *self._claim(worker_id, queues, limit))
         self._turn += 1
         return _reply(*reply)
+
+    async def claim_at_bell(
+        self, worker_id: str, queues: tuple[str, ...], limit: int, timeout_s: float
+    ) -> tuple[bool, ClaimReply]:
+        """Wait for a doorbell of the queues (none: of every queue), then claim: whether one rang, and :meth:`claim`.
+
+        The claim waits at the server, behind the bell, and is carried out whether one rings or the time is over, which
+        is before the connection's own timeout. So whoever goes away before the answer leaves tasks behind: first
+        :meth:`leave_bell`, then take the answer. A bell is a hint and may be lost.
+        """
+        bells = [self._keys.wake(queue) for queue in (*(queues or await self._every_queue()), _own_bell(worker_id))]
+        wait: tuple[Argument, ...] = ("BLPOP", *bells, min(timeout_s, self._longest_wait_s))
+        rung, reply = await self._scripts.run_behind(wait, "claim", *self._claim(worker_id, queues, limit))
+        self._turn += 1
+        if rung is not None and rung[0] == self._keys.wake("*").encode():
+            self._names_at = float("-inf")  # a queue was born: listen to its bell from the next wait on
+        return rung is not None, _reply(*reply)
+
+    async def leave_bell(self, worker_id: str) -> None:
+        """Make the worker's own wait end now."""
+        bell = self._keys.wake(_own_bell(worker_id))
+        with translating():
+            async with self._client.pipeline(transaction=False) as pipe:
+                pipe.lpush(bell, 1)
+                pipe.pexpire(bell, _OWN_BELL_MS)
+                await pipe.execute()
+
+    def _claim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> tuple[str | int, ...]:
+        return (worker_id, min(limit, MAX_CLAIM), self._turn, *queues)
 
     async def reclaim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
         """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end anyway.
@@ -161,19 +191,6 @@ class Leases:
         if args:
             await self._scripts.run("note", worker_id, *args)
 
-    async def wait(self, queues: tuple[str, ...], timeout_s: float) -> bool:
-        """Wait for a doorbell of the queues (none: of every queue). True when one rang.
-
-        The wait ends before the connection's own timeout would. The bell is a hint and may be lost, so callers look
-        for work now and then without it.
-        """
-        keys = [self._keys.wake(queue) for queue in queues or await self._every_queue()]
-        with translating():
-            rung = await cast(Awaitable[Any], self._client.blpop(keys, timeout=min(timeout_s, self._longest_wait_s)))
-        if rung is not None and rung[0] == self._keys.wake("*").encode():
-            self._names_at = float("-inf")  # a queue was born: listen to its bell from the next wait on
-        return rung is not None
-
     async def _every_queue(self) -> tuple[str, ...]:
         if time.monotonic() - self._names_at > _NAMES_FRESH_S:
             with translating():
@@ -182,6 +199,10 @@ class Leases:
             self._names = ("*", *sorted(map(codec.name, names)))
             self._names_at = time.monotonic()
         return self._names
+
+
+def _own_bell(worker_id: str) -> str:
+    return f"*{worker_id}"  # no queue's name begins like that
 
 
 def _need_at_most(most: int, batch: Sequence[object]) -> None:

@@ -169,3 +169,21 @@ class AsyncScripts:
                 return await self._client.evalsha(digest, 1, self.keys.queues, *args)
             except NoScriptError:
                 return await self._client.eval(text, 1, self.keys.queues, *args)
+
+    async def run_behind(self, command: Sequence[Argument], name: str, *args: Argument) -> tuple[Any, Any]:
+        """Send one (blocking) command and a script in one go: the answers to both. Raises as :meth:`Scripts.run`.
+
+        The server runs the script as soon as it has answered the command, with no round trip between.
+        """
+        text, digest = self._rendered[name]
+        with translating():
+            pipe = self._client.pipeline(transaction=False)
+            pipe.execute_command(*command)
+            pipe.evalsha(digest, 1, self.keys.queues, *args)
+            first, second = await pipe.execute(raise_on_error=False)
+            for answer in (first, second):
+                if isinstance(answer, NoScriptError):
+                    second = await self._client.eval(text, 1, self.keys.queues, *args)
+                elif isinstance(answer, Exception):
+                    raise answer
+        return first, second

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import redis
-from redis.exceptions import ConnectionError, NoScriptError
+from redis.exceptions import ConnectionError, NoScriptError, ResponseError
 
 from tests.chaos.clock import PUBLISHED, Clock
 from tests.chaos.wire import Call, Command, Subscription
@@ -18,11 +18,23 @@ RINGS = frozenset({"submit", "claim", "giveback", "release", "runnow", "requeue"
 
 @dataclass
 class Parked:
-    """A blocking pop that waits at the server."""
+    """A blocking pop that waits at the server, and a script behind it."""
 
     call: Call
     keys: tuple[Any, ...]
     until: float
+
+    def answer(self, popped: Any) -> None:
+        """Let the script go on. It may be struck like any other call, and the answer to both with it."""
+        call = self.call
+
+        def deliver(reply: Any, error: BaseException | None) -> None:
+            if error is not None and not isinstance(error, ResponseError):
+                call.deliver(None, error)
+            else:
+                call.deliver([popped, reply if error is None else error], None)
+
+        call.caller.put(Call(call.caller, call.command.behind, deliver, call.left, arrived=True))
 
 
 class Server:
@@ -64,7 +76,9 @@ class Server:
         if command.is_pipeline:
             pipe = self.client.pipeline(transaction=command.transaction)
             pipe.command_stack = list(command.stack)
-            return pipe.execute(raise_on_error=command.raises)
+            replies = pipe.execute(raise_on_error=command.raises)
+            self._ring()
+            return replies
         [(words, options)] = command.stack
         if words[0] == "SUBSCRIBE":
             self._subscribers[words[1].encode()] = options["subscription"]
@@ -112,13 +126,13 @@ class Server:
         self.parked = [parked for parked, popped in zip(waiting, replies, strict=True) if not popped]
         for parked, popped in zip(waiting, replies, strict=True):
             if popped:
-                parked.call.deliver((popped[0], popped[1][0]), None)
+                parked.answer((popped[0], popped[1][0]))
 
     def time_out(self) -> None:
         """Answer the pops that have waited long enough."""
         for parked in [parked for parked in self.parked if parked.until <= self._clock.now]:
             self.parked.remove(parked)
-            parked.call.deliver(None, None)
+            parked.answer(None)
 
     def hang_up(self, why: str) -> None:
         """Break the connections of those who wait."""

@@ -42,15 +42,32 @@ class Command:
     def is_script(self) -> bool:
         return self.words[0] in {"EVALSHA", "EVAL"}
 
+    @property
+    def waits(self) -> bool:
+        """True of one that stands at the server until it can be carried out."""
+        return bool(self.words[0] == "BLPOP")
+
+    @property
+    def behind(self) -> Command:
+        """What stands behind a wait."""
+        [_, behind] = self.stack
+        return Command([behind], pipeline=False)
+
 
 class Call:
-    """A command on its way. ``deliver`` hands its caller a reply or an error; a caller that left gets neither."""
+    """A command on its way. ``deliver`` hands its caller a reply or an error; a caller that left gets neither.
 
-    def __init__(self, caller: Any, command: Command, deliver: Deliver, left: Callable[[], bool]) -> None:
+    ``arrived``: it is at the server already, which carries it out for a frozen caller, too.
+    """
+
+    def __init__(
+        self, caller: Any, command: Command, deliver: Deliver, left: Callable[[], bool], *, arrived: bool = False
+    ) -> None:
         self.caller = caller
         self.command = command
         self.deliver = deliver
         self.left = left
+        self.arrived = arrived
         self.put_at = 0.0
 
 

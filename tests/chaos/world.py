@@ -91,7 +91,7 @@ class World:
     def step(self) -> None:
         self._fill_roles()
         self._settle()
-        ready = [call for call in self._calls if not call.caller.frozen]
+        ready = [call for call in self._calls if call.arrived or not call.caller.frozen]
         if ready and self.rng.random() >= DAWDLES:
             call = ready[self.rng.randrange(len(ready))]
             self._calls.remove(call)
@@ -160,8 +160,10 @@ class World:
 
     def _handle(self, call: Call) -> None:
         caller = call.caller
+        if caller.frozen:  # and is given tasks all the same, by a call that was at the server before
+            caller.disturbed(Fault.FREEZE)
         if call.left():
-            if call.command.words[0] != "BLPOP" and self.rng.random() < 0.5:
+            if not call.command.waits and self.rng.random() < 0.5:
                 self._carry_out(call, "nobody waits for it", deliver=False)
             return
         if self.clock.now < self._down_until:
@@ -192,7 +194,7 @@ class World:
                 self._fail(call, ConnectionError("lost"), fault)
             case Fault.LATE:
                 caller.disturbed(fault)
-                if call.command.words[0] != "BLPOP":
+                if not call.command.waits:
                     self._late.append((self.clock.now + self.rng.uniform(0, 12), call))
                 self._fail(call, TimeoutError("no answer"), fault)
             case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
@@ -242,7 +244,7 @@ class World:
 
     def _carry_out(self, call: Call, why: str = "", *, deliver: bool = True) -> None:
         self.trace.call(self.clock, call, self.server.name(call.command), why)
-        if call.command.words[0] == "BLPOP":
+        if call.command.waits:
             if deliver:
                 self.server.park(call)
             return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, cast
 
 from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.domain.wish import Wish
 from tasks_app.store.leases import Claimed, ClaimReply, Finish, Leases, Note
 from tasks_app.store.presence import Heartbeat, Presence, Renewal
 from tasks_app.store.schedule import Due, Schedule
@@ -63,6 +64,7 @@ class FakeLeases(Failing):
         self.notes: list[Note] = []
         self.given_back: list[tuple[str, int]] = []
         self.bell = asyncio.Event()
+        self.deaf = False
         self.hold: asyncio.Event | None = None
 
     async def _turn(self) -> None:
@@ -81,12 +83,20 @@ class FakeLeases(Failing):
         await self._turn()
         return self.expired.popleft() if self.expired else ClaimReply()
 
-    async def wait(self, queues: tuple[str, ...], timeout_s: float) -> bool:
-        self.calls.append(("wait", 0))
+    async def claim_at_bell(
+        self, worker_id: str, queues: tuple[str, ...], limit: int, timeout_s: float
+    ) -> tuple[bool, ClaimReply]:
+        self.calls.append(("claim at bell", limit))
         await self.bell.wait()
         self.bell.clear()
         self.check()
-        return True
+        return True, self.queue.popleft() if self.queue else ClaimReply()
+
+    async def leave_bell(self, worker_id: str) -> None:
+        self.calls.append(("leave bell", 0))
+        await self._turn()
+        if not self.deaf:
+            self.bell.set()
 
     async def finish(self, worker_id: str, batch: Sequence[Finish]) -> list[str]:
         await self._turn()
@@ -118,15 +128,19 @@ class FakePresence(Failing):
         self.beats: list[Heartbeat] = []
         self.left: list[str] = []
         self.renewal = Renewal([], [])
+        self.wish: Wish | None = None
+        self.on_beat: Callable[[], None] = lambda: None
 
     def renew(self, worker_id: str, running: Sequence[tuple[str, int]]) -> Renewal:
         self.check()
         self.renewed.append(list(running))
         return self.renewal
 
-    def heartbeat(self, beat: Heartbeat) -> None:
+    def heartbeat(self, beat: Heartbeat) -> Wish | None:
         self.check()
         self.beats.append(beat)
+        self.on_beat()
+        return self.wish
 
     def leave(self, worker_id: str) -> None:
         self.check()

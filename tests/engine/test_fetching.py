@@ -15,7 +15,7 @@ from tasks_app.store.leases import Absorbed, Claimed, ClaimReply
 from tests.engine.fakes import Clock, FakeLeases, Turn, claimed
 from workers.engine.execution import Slots
 from workers.engine.executor import Executor
-from workers.engine.fetcher import Fetcher
+from workers.engine.fetcher import MOST_AT_BELL, Fetcher
 from workers.engine.reaper import AFTER_OUTAGE_S, EVERY_S, EVERY_WHEN_FULL_S, Reaper
 
 
@@ -59,8 +59,18 @@ class Bench:
             self.leases.queue.append(ClaimReply([claimed(f"q{at}-{n}") for n in range(count)]))
 
     async def reaped(self) -> None:
-        """Get the first look of the reaper out of the way."""
-        self.leases.bell.set()
+        """Get the first look of the reaper out of the way, and a claim that was full."""
+        self.offer(5)
+        await self.fetcher.run_once()
+        for _ in range(5):
+            self.slots.release()
+        self.starter.started.clear()
+        self.announced.clear()
+        self.leases.calls.clear()
+
+    async def drained(self) -> None:
+        """The same, and a claim that found nothing: the next one waits for a bell."""
+        await self.reaped()
         await self.fetcher.run_once()
         self.leases.calls.clear()
 
@@ -73,10 +83,9 @@ async def bench() -> Bench:
 async def test_expired_leases_come_before_new_work(bench: Bench) -> None:
     bench.leases.expired.append(ClaimReply([claimed("expired")]))
     bench.offer(1)
-    bench.leases.bell.set()
     await bench.fetcher.run_once()
     assert bench.starter.started == bench.announced == ["expired", "q0-0"]
-    assert bench.leases.calls == [("reclaim", 10), ("claim", 5), ("wait", 0)]
+    assert bench.leases.calls == [("reclaim", 10), ("claim", 5)]
 
 
 async def test_half_of_the_slots_at_a_time_and_no_wait_between(bench: Bench) -> None:
@@ -91,10 +100,11 @@ async def test_half_of_the_slots_at_a_time_and_no_wait_between(bench: Bench) -> 
 @pytest.mark.parametrize(("concurrency", "limit"), [(1, 1), (2, 1), (3, 2), (1000, 100)])
 async def test_claims_are_bounded(concurrency: int, limit: int) -> None:
     bench = Bench(concurrency)
-    await bench.reaped()
+    await bench.fetcher.run_once()
+    assert bench.leases.calls[1] == ("claim", limit)
     bench.leases.bell.set()
     await bench.fetcher.run_once()
-    assert bench.leases.calls[0] == ("claim", limit)
+    assert bench.leases.calls[2] == ("claim at bell", min(limit, MOST_AT_BELL))
 
 
 async def test_without_slots_nothing_is_claimed_until_one_is_free(bench: Bench) -> None:
@@ -136,14 +146,56 @@ async def test_a_claim_answered_after_the_signal_starts_nothing(bench: Bench) ->
     assert bench.fetcher.unstarted == [("q0-0", 1), ("q0-1", 1)]
 
 
-async def test_the_doorbell_is_left_at_the_signal(bench: Bench) -> None:
+async def test_an_empty_claim_is_followed_by_one_that_waits_for_a_bell(bench: Bench) -> None:
     await bench.reaped()
+    bench.offer(0, 2, 10, 0)
+    bench.leases.bell.set()
+    await bench.fetcher.run_once()
+    await bench.fetcher.run_once()
+    assert bench.starter.started == bench.announced == ["q1-0", "q1-1"]
+    bench.leases.bell.set()
+    await bench.fetcher.run_once()
+    assert bench.leases.calls == [("claim", 5), ("claim at bell", 5), ("claim at bell", 5)]
+
+
+async def at_the_bell(bench: Bench) -> asyncio.Task[None]:
+    """A step that waits with its claim."""
+    await bench.drained()
     step = asyncio.create_task(bench.fetcher.run_once())
     for _ in range(5):
         await Turn()
-    assert bench.leases.calls[-1] == ("wait", 0)
+    assert bench.leases.calls == [("claim at bell", 5)]
+    return step
+
+
+async def test_a_waiting_claim_is_answered_at_the_signal_and_starts_nothing(bench: Bench) -> None:
+    step = await at_the_bell(bench)
+    bench.offer(2)
     bench.stop.set()
     async with asyncio.timeout(1):
+        await step
+    assert bench.leases.calls[-1] == ("leave bell", 0)
+    assert bench.starter.started == []
+    assert bench.fetcher.unstarted == [("q0-0", 1), ("q0-1", 1)]
+
+
+async def test_a_server_that_does_not_answer_is_left_without_its_answer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.engine.fetcher.LEAVE_S", 0.01)
+    step = await at_the_bell(bench)
+    bench.leases.deaf = True
+    bench.stop.set()
+    async with asyncio.timeout(1):
+        await step
+    assert bench.fetcher.unstarted == []
+
+
+async def test_an_outage_while_it_leaves_the_bell_is_told(bench: Bench) -> None:
+    step = await at_the_bell(bench)
+    bench.leases.away()
+    bench.stop.set()
+    with pytest.raises(StoreUnavailable):
         await step
 
 
@@ -153,26 +205,20 @@ async def test_after_an_outage_the_living_renew_before_anybody_reaps(bench: Benc
     with pytest.raises(StoreUnavailable):
         await bench.fetcher.run_once()
     bench.clock.now += 60  # the reaper would be long due
-    bench.leases.bell.set()
     await bench.fetcher.run_once()
     assert ("reclaim", 10) not in bench.leases.calls
     assert bench.reaper.due_in(1) == AFTER_OUTAGE_S
 
 
 async def test_an_outage_that_is_first_noticed_at_the_doorbell_counts_as_well(bench: Bench) -> None:
-    await bench.reaped()
-    bench.offer(0)
-    step = asyncio.create_task(bench.fetcher.run_once())
-    for _ in range(5):
-        await Turn()
+    step = await at_the_bell(bench)
     bench.leases.away()
     bench.leases.bell.set()
     with pytest.raises(StoreUnavailable):
         await step
     bench.clock.now += 60
-    bench.leases.bell.set()
     await bench.fetcher.run_once()
-    assert ("reclaim", 10) not in bench.leases.calls
+    assert bench.leases.calls == [("claim at bell", 5), ("claim", 5)]
     assert bench.reaper.due_in(1) == AFTER_OUTAGE_S
 
 
@@ -192,10 +238,8 @@ async def test_a_full_worker_asks_whether_redis_is_back_before_it_reaps(bench: B
 
 
 async def test_a_bell_without_work_makes_the_reaper_look_soon(bench: Bench) -> None:
-    await bench.reaped()
+    await bench.drained()
     assert bench.reaper.due_in(1) > 1
-    bench.leases.bell.set()
-    await bench.fetcher.run_once()
     bench.leases.bell.set()
     await bench.fetcher.run_once()
     assert bench.reaper.due_in(1) < 0.5

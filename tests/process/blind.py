@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 from tasks_app.store.leases import ClaimReply, Leases
 
 
@@ -9,4 +12,10 @@ async def _nothing(*args: object) -> ClaimReply:
     return ClaimReply([], [])
 
 
+async def _nothing_at_bell(*args: Any) -> tuple[bool, ClaimReply]:
+    await asyncio.sleep(args[-1])
+    return False, ClaimReply([], [])
+
+
 Leases.claim = _nothing  # type: ignore[method-assign, assignment]
+Leases.claim_at_bell = _nothing_at_bell  # type: ignore[method-assign, assignment]

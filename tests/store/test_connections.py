@@ -20,7 +20,7 @@ from redis.exceptions import (
 
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.store.connections import connect, connect_async, translating
-from tasks_app.store.leases import Leases
+from tasks_app.store.leases import ClaimReply, Leases
 from tasks_app.store.queries import Queries
 from tests.support.builders import make_config
 from tests.support.server import PrivateServer
@@ -77,7 +77,7 @@ def test_no_message_shows_where_the_server_is() -> None:
 @pytest.mark.real_redis
 async def test_waiting_longer_than_a_connection_does_is_no_error(redis_url: str) -> None:
     client = connect_async(redis_url, timeout_s=0.5)
-    assert not await Leases(client, make_config()).wait(("mail",), 60)
+    assert await Leases(client, make_config()).claim_at_bell("w", ("mail",), 1, 60) == (False, ClaimReply())
     await client.aclose()
 
 

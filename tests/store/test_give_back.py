@@ -75,7 +75,7 @@ async def test_it_rings_for_the_next_worker(stage: Stage) -> None:
     task = await stage.running()
     stage.client.delete(stage.keys.wake("default"))
     await stage.leases.give_back(WORKER, [(task.id, 1)])
-    assert await stage.leases.wait(("default",), 1.0)
+    assert await stage.rung(("default",), 1.0)
 
 
 async def test_only_what_is_ours_is_counted(stage: Stage) -> None:

@@ -56,6 +56,11 @@ class Stage:
     async def claim(self, worker: str = WORKER, queues: tuple[str, ...] = (), limit: int = 100) -> ClaimReply:
         return await self.leases.claim(worker, queues, limit)
 
+    async def rung(self, queues: tuple[str, ...], timeout_s: float) -> bool:
+        """Wait at the doorbells, and claim."""
+        rung, _ = await self.leases.claim_at_bell(WORKER, queues, 100, timeout_s)
+        return rung
+
     async def running(self, worker: str = WORKER, **overrides: Any) -> Claimed:
         """A task that ``worker`` has just claimed."""
         task_id = self.submit(**overrides)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import structlog
 
@@ -18,6 +19,10 @@ from workers.engine.reaper import Reaper
 log = structlog.get_logger(__name__)
 
 MAX_NAMED = 5
+MOST_AT_BELL = 10
+"""Tasks that a waiting claim takes at most: it is carried out for a worker that has frozen while it waited, too."""
+LEAVE_S = 1.0
+"""How long a worker that is to stop waits for the answer to its waiting claim."""
 
 
 class Fetcher:
@@ -48,7 +53,8 @@ class Fetcher:
         self._announce = announce
         self.unstarted: list[tuple[str, int]] = []
         self._turned_at = self._idle_since = time.monotonic()
-        self._rung = False
+        self._more = True  # the last claim may have left something, so the next does not wait for a bell
+        self._stopped: asyncio.Future[Any] | None = None
         self._failed = False
         # Half of the slots at a time: one half runs here while Redis fetches the other, so neither waits for the other.
         self._most = min(MAX_CLAIM, (slots.concurrency + 1) // 2)
@@ -79,30 +85,39 @@ class Fetcher:
             self._idle_since = time.monotonic()
             return
         limit = min(free, self._most)  # 0 only after a failure: then it asks no more than whether Redis is back
-        reply = await self._leases.claim(self._worker_id, self._queues, limit)
+        if self._failed or self._more:
+            rung, reply = False, await self._leases.claim(self._worker_id, self._queues, limit)
+        else:
+            # Until the reaper's next look: then the streams are looked at as well, whether or not a bell was heard.
+            limit = min(limit, MOST_AT_BELL)
+            rung, reply = await self._claim_at_bell(limit, max(0.01, self._reaper.due_in(1)))
         if self._failed:  # the first answer after an outage: those that live renew before anybody reaps
             self._failed = False
             self._reaper.postpone()
         self._take(reply)
-        if len(reply.tasks) == limit or reply.absorbed or self._stop.is_set():
-            return
-        if self._rung and not reply.tasks:
+        self._more = len(reply.tasks) == limit or bool(reply.absorbed)
+        if rung and not reply.tasks:
             self._reaper.hurry()
-        # Until the reaper's next look: then the streams are looked at as well, whether or not a bell was heard.
-        wait_s = self._reaper.due_in(1)
-        self._rung = wait_s > 0 and await self._ring(max(0.01, wait_s))
 
-    async def _ring(self, timeout_s: float) -> bool:
-        """Wait at the doorbell, but leave it as soon as the worker is told to stop."""
-        wait = asyncio.ensure_future(self._leases.wait(self._queues, timeout_s))
-        stop = asyncio.ensure_future(self._stop.wait())
+    async def _claim_at_bell(self, limit: int, timeout_s: float) -> tuple[bool, ClaimReply]:
+        answer: asyncio.Future[Any] = asyncio.ensure_future(
+            self._leases.claim_at_bell(self._worker_id, self._queues, limit, timeout_s)
+        )
+        if self._stopped is None or self._stopped.done():
+            self._stopped = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait((answer, self._stopped), return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            await self._leave_bell(answer)
+        return (False, ClaimReply()) if answer.cancelled() else answer.result()
+
+    async def _leave_bell(self, answer: asyncio.Future[tuple[bool, ClaimReply]]) -> None:
+        """Get the answer now: the server may have leased tasks already, which nobody would give back."""
         try:
-            await asyncio.wait((wait, stop), return_when=asyncio.FIRST_COMPLETED)
-            return wait.done() and wait.result()
+            await self._leases.leave_bell(self._worker_id)
+            await asyncio.wait((answer,), timeout=LEAVE_S)
         finally:
-            for waiting in (wait, stop):
-                waiting.cancel()
-            await asyncio.gather(wait, stop, return_exceptions=True)
+            answer.cancel()
+            await asyncio.gather(answer, return_exceptions=True)
 
     def _take(self, reply: ClaimReply) -> None:
         if reply.absorbed:

@@ -33,6 +33,9 @@ AVAILABLE = sys.platform == "linux"
 
 MAX_TASKS_PER_MESSAGE = 500
 RESTART_EVERY_S = 5.0
+_BUFFER_BYTES = (
+    1 << 20
+)  # the kernel makes less of it, some 500 messages: more than come between two of the guard's looks
 _PROJECT_DIR = Path(__file__).resolve().parents[2]
 
 RunningTask = tuple[str, int, str]
@@ -60,6 +63,7 @@ class LeaseGuard:
         self._hang_up()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         with theirs:
             self._process = start_bound(
                 [sys.executable, "-m", "workers.engine.guard_process", str(theirs.fileno()), str(os.getpid())],
