@@ -13,7 +13,7 @@ async def _nothing(*args: object) -> ClaimReply:
 
 
 async def _nothing_at_bell(*args: Any) -> tuple[bool, ClaimReply]:
-    await asyncio.sleep(args[-1])
+    await asyncio.wait((asyncio.get_running_loop().create_future(),), timeout=args[-1])  # as long as without a bell
     return False, ClaimReply([], [])
 
 

@@ -29,7 +29,7 @@ def latency(stage: Stage) -> Figures:
 def cost(stage: Stage) -> Figures:
     """One idle worker with its scheduler for twenty seconds: what it sends, and shares of a core.
 
-    ``round_trips_per_s``: script calls and waits at the doorbell; ``commands_per_s``: what runs inside scripts, too.
+    ``round_trips_per_s``: script calls; ``commands_per_s``: what runs inside scripts, too.
     The clock starts five seconds after the last task, when the leader's first sweeps are through.
     """
     with stage.workers(1, 10) as (pid,):
