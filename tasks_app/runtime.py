@@ -31,6 +31,7 @@ from tasks_app.store.metrics import Observer
 from tasks_app.store.operations import Operations
 from tasks_app.store.queries import Queries
 from tasks_app.store.refusals import Refusals
+from tasks_app.store.wishes import Wishes
 
 # The cache below does not keep two threads of a web process from filling the registry at once.
 _filling = threading.Lock()
@@ -65,6 +66,12 @@ def audit() -> Audit:
 def operations() -> Operations:
     """Bulk actions by filter."""
     return Operations(client(), config())
+
+
+@functools.cache
+def wishes() -> Wishes:
+    """What tells workers to be quiet, to resume or to stop."""
+    return Wishes(client(), config())
 
 
 @functools.cache

@@ -134,7 +134,11 @@ WORKER: dict[str, Any] = {
     "failed": 17,
     "running": [TASK_ID],
     "note": "",
+    "told": None,
 }
+_TOLD: dict[str, Any] = {"by": "key:deploy", "at": "2026-01-31T12:00:01.000Z"}
+QUIET_WORKER: dict[str, Any] = WORKER | {"told": {"wish": "quiet"} | _TOLD}
+STOPPED_WORKER: dict[str, Any] = WORKER | {"told": {"wish": "stop"} | _TOLD}
 DEAD_LETTER: dict[str, Any] = {
     "entry": "1769860800000-0",
     "task_id": TASK_ID,
@@ -226,6 +230,7 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
         "The task is running; requeue is for dead_lettered and failed tasks",
         {"task_id": TASK_ID, "status": "running", "allowed": ["dead_lettered", "failed"]},
     ),
+    "WORKER_LEAVING": ("The worker is stopping, which cannot be taken back", {"state": "draining"}),
     "TASK_FINISHED": ("The task has ended: succeeded", {"task_id": TASK_ID, "status": "succeeded"}),
     "LENGTH_REQUIRED": ("Send the body with a Content-Length", {}),
     "PAYLOAD_TOO_LARGE": ("The payload is over 262144 bytes of JSON", {"limit_bytes": 262144}),

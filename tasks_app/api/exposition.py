@@ -15,7 +15,7 @@ from tasks_app.domain.status import TERMINAL, TaskStatus
 from tasks_app.store.metrics import Observation
 from tasks_app.store.scripts import BUCKETS_MS
 
-WORKER_STATES = ("ready", "busy", "draining", "late", "gone")
+WORKER_STATES = ("ready", "busy", "quiet", "draining", "late", "gone")
 REFUSAL_REASONS = (
     "bad_request",
     "idempotency_in_progress",
@@ -28,7 +28,7 @@ REFUSAL_REASONS = (
     "validation_error",
 )
 """Those that are there from the beginning; any code with which the API refuses a submission can join them."""
-_WORKING = frozenset({"ready", "busy", "draining"})
+_WORKING = frozenset({"ready", "busy", "quiet", "draining"})
 _BOUNDS = (*(f"{ms / 1000:g}" for ms in BUCKETS_MS), "+Inf")
 _SERIES = ("queue", "task_type")
 

@@ -102,6 +102,8 @@ def worker_body(worker: WorkerInfo) -> dict[str, Any]:
     for inner in _OF_THE_HEALTH_CHECK:
         del body[inner]
     body["started_at"], body["seen_at"] = iso(worker.started_at), iso(worker.seen_at)
+    if worker.told is not None:
+        body["told"]["at"] = iso(worker.told.at)
     return body
 
 

@@ -23,6 +23,7 @@ from tasks_app.domain.errors import (
     TooManyOperations,
     UnreadableRecord,
     ValidationError,
+    WorkerLeaving,
     WrongStatus,
 )
 from tasks_app.live.outage import keep_out_of_djangos_log, outage_log
@@ -32,6 +33,7 @@ STATUS_OF: dict[type[DtqError], int] = {
     TaskFinished: 410,
     CancelRequested: 409,
     WrongStatus: 409,
+    WorkerLeaving: 409,
     OperationEnded: 409,
     OperationRunning: 409,
     TooManyOperations: 409,

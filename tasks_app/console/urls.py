@@ -10,6 +10,7 @@ from tasks_app.console.actions.keys import make_key, revoke_key
 from tasks_app.console.actions.operations import abort, begin
 from tasks_app.console.actions.tasks import act_on_task, bulk, try_kind
 from tasks_app.console.actions.users import add_user, change_user
+from tasks_app.console.actions.workers import tell
 from tasks_app.console.pages.audit import audit
 from tasks_app.console.pages.dead_letters import dead_letters
 from tasks_app.console.pages.keys import keys
@@ -25,6 +26,7 @@ from tasks_app.console.pages.users import users
 from tasks_app.console.pages.workers import workers
 from tasks_app.domain.operation import BULK_ACTIONS
 from tasks_app.domain.transitions import Action
+from tasks_app.domain.wish import Wish
 
 
 class TaskIdConverter:
@@ -64,6 +66,7 @@ urlpatterns = [
     path("queues/<str:name>/resume/", queue_actions.resume, name="queue-resume"),
     path("queues/<str:name>/purge/", queue_actions.purge, name="queue-purge"),
     path("workers/", workers.as_view(), name="workers"),
+    *(path(f"workers/<str:worker_id>/{wish}/", tell(wish), name=f"worker-{wish}") for wish in Wish),
     path("operations/", operations.as_view(), name="operations"),
     *(path(f"operations/{action}/", begin(action), name=f"operations-{action}") for action in BULK_ACTIONS),
     path("operations/<str:operation_id>/", operations.as_view(), name="operation"),

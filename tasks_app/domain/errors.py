@@ -101,6 +101,12 @@ class WrongStatus(DtqError):
     code = "WRONG_STATUS"
 
 
+class WorkerLeaving(DtqError):
+    """Too late to tell the worker anything: it is gone, or stops already; ``details`` has its ``state``."""
+
+    code = "WORKER_LEAVING"
+
+
 class OperationRunning(DtqError):
     """The same operation has not ended yet; ``details`` has its ``operation_id``."""
 

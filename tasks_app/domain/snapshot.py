@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from tasks_app.domain.api_key import EVERYWHERE, Reach
 from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.wish import Told
 
 T = TypeVar("T")
 
@@ -75,7 +76,9 @@ class QueueInfo:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker's last heartbeat. ``state``: ready, busy, draining, late (missed beats) or gone.
+    """A worker's last heartbeat. ``state``: ready, busy, quiet, draining, late (missed beats) or gone.
+
+    ``told`` is the wish that stands for it, which its state follows with its next heartbeat.
 
     ``turned_at``: when its fetch loop last began a turn. ``idle_since``: since when it has had room for tasks and got
     none. Both are 0 when it has not said. ``task_types`` is ``None`` when it knows too many to name, or is gone.
@@ -98,6 +101,7 @@ class WorkerInfo:
     turned_at: int = 0
     idle_since: int = 0
     task_types: tuple[str, ...] | None = None
+    told: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)

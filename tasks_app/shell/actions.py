@@ -23,6 +23,7 @@ from tasks_app.domain import strict_json
 from tasks_app.domain.errors import DtqError, StoreUnavailable, ValidationError
 from tasks_app.domain.snapshot import Actor, TaskFilter
 from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.wish import Wish
 from tasks_app.shell import output
 from tasks_app.shell.output import Output
 from tasks_app.store.commands import MAX_BATCH, Purged
@@ -186,8 +187,14 @@ def abort(args: Namespace) -> Outputs:
 
 
 def workers(args: Namespace) -> Outputs:
-    """The fleet."""
-    yield output.workers(runtime.queries().workers())
+    """The fleet; or tell workers to be ``quiet``, to ``resume`` or to ``stop``."""
+    if args.wish is None:
+        yield output.workers(runtime.queries().workers())
+        return
+    if not args.ids:
+        raise ValidationError({args.wish: ["wants the ids of workers"]})
+    wish = Wish(args.wish)
+    yield from _each(args, lambda worker_id, who: runtime.wishes().tell(worker_id, wish, who), f"told: {wish}")
 
 
 def audit(args: Namespace) -> Outputs:

@@ -132,7 +132,7 @@ def workers(found: Sequence[WorkerInfo]) -> Output:
     rows = [
         (
             w.id,
-            w.state,
+            _worker_state(w),
             f"{w.occupied}/{w.concurrency}",
             w.processed,
             w.failed,
@@ -221,6 +221,12 @@ def acted(task_id: str, outcome: str) -> Output:
 def _page(texts: Iterable[str], text: str, following: str | None) -> Output:
     more = f"\nmore: --cursor {following}" if following else ""
     return Output(representation.listing(texts, following), text + more)
+
+
+def _worker_state(worker: WorkerInfo) -> str:
+    if worker.told is None:
+        return worker.state
+    return f"{worker.state} (told: {worker.told.wish} by {worker.told.by})"
 
 
 def _chosen(operation: Operation) -> str:

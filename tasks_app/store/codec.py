@@ -11,6 +11,7 @@ from tasks_app.domain.snapshot import AuditEntry, DeadLetter, Pause
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import MAX_MOMENT_MS, QUEUE_PATTERN
 from tasks_app.domain.task import Attempt, LogLine, Task, UnreadableTask
+from tasks_app.domain.wish import STANDING, Told, Wish
 
 _MOST_DIGITS = 15
 
@@ -154,6 +155,13 @@ def decode_pause(text: bytes | None) -> Pause | None:
         return Pause(str(raw["by"]), moment(float(raw["at"])), str(raw.get("reason", "")), until or None)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return Pause(by="", at=0, reason="(unreadable)")
+
+
+def decode_told(fields: Mapping[bytes, bytes]) -> Told | None:
+    """The wish that stands for a worker; none when it is no wish, which the worker does not follow either."""
+    texts = _texts(fields)
+    wish = texts.get("wish")
+    return Told(Wish(wish), texts.get("by", ""), moment(texts.get("at"))) if wish in STANDING else None
 
 
 def decode_running(text: str) -> tuple[str, ...]:

@@ -54,11 +54,14 @@ class Fleet(Stats):
             pipe.time()
             for worker_id, _ in ids:
                 pipe.hgetall(self._keys.worker(worker_id))
+                pipe.hgetall(self._keys.told(worker_id))
 
-        time, *records = self._all(read)
+        time, *found = self._all(read)
         now = time[0] * 1000 + time[1] // 1000
+        records, wishes = found[::2], found[1::2]
         infos = [
-            self._worker_info(worker_id, at, record, now) for (worker_id, at), record in zip(ids, records, strict=True)
+            self._worker_info(worker_id, at, record, told, now)
+            for (worker_id, at), record, told in zip(ids, records, wishes, strict=True)
         ]
         return sorted(infos, key=lambda info: info.id)
 
@@ -69,11 +72,12 @@ class Fleet(Stats):
             pipe.time()
             pipe.zscore(self._keys.workers, worker_id)
             pipe.hgetall(self._keys.worker(worker_id))
+            pipe.hgetall(self._keys.told(worker_id))
 
-        time, seen_at, record = self._all(read)
+        time, seen_at, record, told = self._all(read)
         if seen_at is None:
             raise NotFound(f"There is no worker {worker_id}")
-        return self._worker_info(worker_id, codec.moment(seen_at), record, time[0] * 1000 + time[1] // 1000)
+        return self._worker_info(worker_id, codec.moment(seen_at), record, told, time[0] * 1000 + time[1] // 1000)
 
     def leader(self) -> str | None:
         """The worker or scheduler that leads, if any. One round trip."""
@@ -155,7 +159,9 @@ class Fleet(Stats):
             waiting[band] = max(0, total - delivered)
         return waiting
 
-    def _worker_info(self, worker_id: str, seen_at: int, record: dict[bytes, bytes], now: int) -> WorkerInfo:
+    def _worker_info(
+        self, worker_id: str, seen_at: int, record: dict[bytes, bytes], told: dict[bytes, bytes], now: int
+    ) -> WorkerInfo:
         texts = {codec.name(field): codec.name(value) for field, value in record.items()}
         state = texts.get("state", "gone")
         if record and now - seen_at > heartbeat_ttl_ms(self._config) // 2:
@@ -178,6 +184,7 @@ class Fleet(Stats):
             turned_at=codec.moment(texts.get("turned_at")),
             idle_since=codec.moment(texts.get("idle_since")),
             task_types=_types(texts.get("task_types")),
+            told=codec.decode_told(told),
         )
 
 

@@ -41,6 +41,7 @@ FAMILY = {
     "IDEMPOTENCY": "idempotency:",  # <queue>:<key>
     "WORKER": "worker:",  # <worker id>
     "HANDED": "handed:",  # <worker id>
+    "TOLD": "told:",  # <worker id>
     "CONTROL": "control:",  # <worker id>, a channel
     "QUEUE": "queue:",  # <queue>:paused
     "WAKE": "wake:",  # <queue>, * for workers of every queue, *<worker> for one
@@ -149,8 +150,12 @@ class Keys:
     def worker(self, worker_id: str) -> str:
         return self._family["WORKER"] + worker_id
 
+    def told(self, worker_id: str) -> str:
+        """The wish that stands for one worker."""
+        return self._family["TOLD"] + worker_id
+
     def control(self, worker_id: str) -> str:
-        """The pub/sub channel on which one worker is told what to stop."""
+        """The pub/sub channel on which one worker is told what to stop, and to look for a wish."""
         return self._family["CONTROL"] + worker_id
 
     def paused(self, queue: str) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import redis
 
 from tasks_app.domain.config import Config
+from tasks_app.domain.wish import STANDING, Wish
 from tasks_app.store.connections import translating
 from tasks_app.store.scripts import Argument, Scripts, heartbeat_ttl_ms
 
@@ -76,8 +77,11 @@ class Presence:
         lost, cancel = self._scripts.run("renew", worker_id, *(part for task in running for part in task))
         return Renewal([task_id.decode() for task_id in lost], [task_id.decode() for task_id in cancel])
 
-    def heartbeat(self, beat: Heartbeat) -> None:
-        """Write the worker's record; it vanishes when three beats in a row are missed. One round trip."""
+    def heartbeat(self, beat: Heartbeat) -> Wish | None:
+        """Write the worker's record, which vanishes when three beats in a row are missed. One round trip.
+
+        Returns the wish that stands for the worker: quiet, stop or none.
+        """
         fields: dict[str, Argument] = {
             "host": beat.host,
             "pid": beat.pid,
@@ -95,12 +99,13 @@ class Presence:
         }
         flat = [part for field in fields.items() for part in field]
         fetching = ("", "") if beat.fetching is None else beat.fetching
-        self._scripts.run("heartbeat", beat.worker_id, self._ttl_ms, *fetching, *flat)
+        wish = self._scripts.run("heartbeat", beat.worker_id, self._ttl_ms, *fetching, *flat).decode(errors="replace")
+        return Wish(wish) if wish in STANDING else None
 
     def leave(self, worker_id: str) -> None:
         """Take the worker off the list at once: it ended in good order."""
         with translating():
             pipe = self._client.pipeline(transaction=True)
-            pipe.delete(self._keys.worker(worker_id))
+            pipe.delete(self._keys.worker(worker_id), self._keys.told(worker_id))
             pipe.zrem(self._keys.workers, worker_id)
             pipe.execute()

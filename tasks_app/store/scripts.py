@@ -40,6 +40,8 @@ MINUTE_STATS_TTL_MS = 8 * 3_600_000
 TEN_STATS_TTL_MS = 2 * 86_400_000
 HOUR_STATS_TTL_MS = 8 * 86_400_000
 LOCK_MS = 10_000
+TOLD_MS = 86_400_000
+"""How long a wish outlives the last heartbeat of the worker that it is for."""
 GRACE_MS = 10_000
 """How long past its timeout a running task's lease may still be renewed."""
 
@@ -78,6 +80,7 @@ def prelude(keys: Keys, config: Config) -> str:
         "TEN_STATS_TTL_MS": TEN_STATS_TTL_MS,
         "HOUR_STATS_TTL_MS": HOUR_STATS_TTL_MS,
         "LOCK_MS": LOCK_MS,
+        "TOLD_MS": TOLD_MS,
         "GRACE_MS": GRACE_MS,
     }
     moves = [f"[{str(current)!r}] = {_table(sorted(targets))}" for current, targets in VALID_TRANSITIONS.items()]

@@ -161,6 +161,7 @@ def test_what_spans_all_queues_is_refused(almighty: Keyed, mail: Keyed, hand: Ha
     hand.fail()
     for path in ("dlq/groups", "workers", "workers/w1", "audit"):
         assert refused(mail.get(path))
-    assert refused(mail.post("dlq/purge"))
+    for path in ("dlq/purge", "workers/w1/quiet", "workers/w1/resume", "workers/w1/stop"):
+        assert refused(mail.post(path))
     assert len(almighty.get("dlq").body["items"]) == 1
     assert Client().get("/metrics", headers={"X-API-Key": mail.secret}).status_code == 403

@@ -22,31 +22,36 @@ def listening(client: redis.asyncio.Redis) -> tuple[ControlChannel, list[str]]:
     return ControlChannel(client, CHANNEL), []
 
 
+async def step(channel: ControlChannel, heard: list[str]) -> None:
+    await channel.run_once(heard.append, lambda: heard.append("told"))
+
+
 async def listen(channel: ControlChannel, heard: list[str], steps: int) -> None:
     for _ in range(steps):
-        await channel.run_once(heard.append)
+        await step(channel, heard)
 
 
 async def hear(channel: ControlChannel, heard: list[str], number: int) -> None:
     async with asyncio.timeout(5):
         while len(heard) < number:
-            await channel.run_once(heard.append)
+            await step(channel, heard)
 
 
-async def test_cancel_requests_are_heard(redis_client: redis.Redis, redis_async: redis.asyncio.Redis) -> None:
+async def test_what_is_said_is_heard(redis_client: redis.Redis, redis_async: redis.asyncio.Redis) -> None:
     channel, heard = listening(redis_async)
-    await channel.run_once(heard.append)
+    await step(channel, heard)
     for task_id in ("a", "b"):
         redis_client.publish(CHANNEL, f'{{"cancel": "{task_id}"}}')
-    await hear(channel, heard, 2)
-    assert heard == ["a", "b"]
+    redis_client.publish(CHANNEL, '{"told": true}')
+    await hear(channel, heard, 3)
+    assert heard == ["a", "b", "told"]
     await channel.close()
 
 
-@pytest.mark.parametrize("nonsense", ["", "{", "[]", "7", '{"stop": 1}'])
+@pytest.mark.parametrize("nonsense", ["", "{", "[]", "7", '{"stop": 1}', '{"cancel": "a", "told": true}', "{}"])
 async def test_nonsense_is_ignored(redis_client: redis.Redis, redis_async: redis.asyncio.Redis, nonsense: str) -> None:
     channel, heard = listening(redis_async)
-    await channel.run_once(heard.append)
+    await step(channel, heard)
     redis_client.publish(CHANNEL, nonsense)
     redis_client.publish(CHANNEL, '{"cancel": "a"}')
     with capture_logs() as lines:
@@ -60,12 +65,12 @@ async def test_a_cut_connection_is_noticed_and_replaced(
     redis_client: redis.Redis, redis_async: redis.asyncio.Redis
 ) -> None:
     channel, heard = listening(redis_async)
-    await channel.run_once(heard.append)
-    await channel.run_once(heard.append)
+    await step(channel, heard)
+    await step(channel, heard)
     redis_client.client_kill_filter(_type="pubsub")
     with pytest.raises(StoreUnavailable):
         await listen(channel, heard, 3)
-    await channel.run_once(heard.append)
+    await step(channel, heard)
     redis_client.publish(CHANNEL, '{"cancel": "a"}')
     await hear(channel, heard, 1)
     await channel.close()

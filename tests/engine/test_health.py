@@ -51,6 +51,7 @@ LONG_AGO = NOW - 60_000
         ({"idle_since": LONG_AGO, "queues": ()}, {"c": 31_000}, False, "with room"),
         ({"idle_since": LONG_AGO, "occupied": 5}, {"a": 31_000}, True, "full, 5 of 5"),
         ({"idle_since": LONG_AGO, "state": "draining"}, {"a": 31_000}, True, "draining"),
+        ({"idle_since": LONG_AGO, "turned_at": LONG_AGO, "state": "quiet"}, {"a": 31_000}, True, "quiet"),
         ({"seen_at": NOW - 10_001}, {}, False, "no heartbeat for 10 s"),
         ({"seen_at": NOW - 9_999, "state": "late"}, {}, True, "nothing waits"),
         ({"state": "gone"}, {}, False, "no heartbeat"),

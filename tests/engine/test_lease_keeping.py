@@ -16,6 +16,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.domain.wish import Wish
 from tasks_app.handlers import TaskContext
 from tasks_app.store.presence import Fetching, Heartbeat, Renewal
 from tests.engine.fakes import Clock, FakePresence, claimed
@@ -47,6 +48,7 @@ class Bench:
         self.presence = FakePresence()
         self.leased: dict[str, Execution] = {}
         self.heard: list[tuple[Renewal, list[tuple[str, int]]]] = []
+        self.wishes: list[Wish | None] = []
         self.outage = Outage()
         self.keeper = LeaseKeeper(
             self.presence.real(),
@@ -56,6 +58,7 @@ class Bench:
             heartbeat_every_s=5,
             beat=lambda: BEAT,
             on_renewal=lambda renewal, asked: self.heard.append((renewal, list(asked))),
+            on_wish=self.wishes.append,
             watchdog=Silent(),  # type: ignore[arg-type]
             outage=self.outage,
             rng=random.Random(1),

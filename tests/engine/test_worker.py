@@ -13,6 +13,7 @@ import redis.asyncio
 
 from tasks_app.domain.errors import CancelRequested
 from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.wish import Wish
 from tasks_app.handlers import Registry
 from tasks_app.store.commands import Commands
 from tasks_app.store.keys import Keys
@@ -20,6 +21,7 @@ from tasks_app.store.leases import Leases
 from tasks_app.store.presence import Presence
 from tasks_app.store.queries import Queries
 from tasks_app.store.schedule import Schedule
+from tasks_app.store.wishes import Wishes
 from tests.support.backend import Backend
 from tests.support.builders import ACTOR, make_config, make_submission
 from tests.support.until import until_async
@@ -83,6 +85,13 @@ class Bench:
         self.workers.append(worker)
         self.runs.append(asyncio.create_task(run()))
         return worker
+
+    def tell(self, worker: Worker, wish: Wish) -> None:
+        Wishes(self.backend.client(), self.config).tell(self.id_of(worker), wish, ACTOR)
+
+    @staticmethod
+    def id_of(worker: Worker) -> str:
+        return worker._identity.worker_id
 
     def submit(self, task_type: str, payload: str = "{}", **fields: Any) -> str:
         return self.commands.submit(make_submission(task_type=task_type, payload_json=payload, **fields)).task.id
@@ -157,14 +166,19 @@ async def test_a_second_stop_does_not_wait(bench: Bench) -> None:
         await bench.runs[0]
 
 
-@pytest.mark.parametrize("by_channel", [True, False])
-async def test_a_cancel_is_heard(bench: Bench, by_channel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not by_channel:
+@pytest.fixture(params=["heard", "lost"])
+def by_channel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether messages on the control channel arrive."""
 
-        async def deaf(self: ControlChannel, on_cancel: Any) -> None:
-            await asyncio.Event().wait()
+    async def deaf(self: ControlChannel, *heard: Any) -> None:
+        await asyncio.Event().wait()
 
+    if request.param == "lost":
         monkeypatch.setattr(ControlChannel, "run_once", deaf)
+    return bool(request.param == "heard")
+
+
+async def test_a_cancel_is_heard(bench: Bench, by_channel: bool) -> None:
     bench.start()
     task_id = bench.submit("wait")
     await until_async(lambda: len(bench.ran) == 1)

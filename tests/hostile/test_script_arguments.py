@@ -20,6 +20,7 @@ from tasks_app.domain.status import TaskStatus
 from tasks_app.store.commands import Commands
 from tasks_app.store.keys import Keys
 from tasks_app.store.leases import Leases
+from tasks_app.store.presence import Heartbeat, Presence
 from tasks_app.store.schedule import Schedule
 from tasks_app.store.scripts import Scripts, digests
 from tests.support.backend import Backend
@@ -93,6 +94,7 @@ def valid_arguments(ids: dict[TaskStatus, str]) -> dict[str, list[Any]]:
         "sweep_names": [TOKEN, 10],
         "sweep_queues": [TOKEN, "", "default"],
         "sweep_retention": [TOKEN, 10],
+        "tell": [*AUDIT, WORKER, "quiet"],
         "unclaim": [TOKEN, 10, 0],
     }
 
@@ -201,6 +203,7 @@ async def _prepared(backend: Backend) -> dict[TaskStatus, str]:
         stage = Stage(client, CONFIG, Commands(client, CONFIG), Leases(aio, CONFIG), Schedule(aio, CONFIG))
         ids = await stage.one_of_each()
         client.zadd(KEYS.claimed, {ids[TaskStatus.PENDING]: 1})
+        Presence(client, CONFIG).heartbeat(Heartbeat(WORKER, "host", 1, "1", 0.0, "ready", 1, 0, (), 0, 0))
         return ids
     finally:
         client.close()

@@ -15,6 +15,7 @@ def forget() -> None:
         runtime.commands,
         runtime.queries,
         runtime.operations,
+        runtime.wishes,
         runtime.audit,
         runtime.observer,
         runtime.refusals,

@@ -1,4 +1,4 @@
-"""Hears at once what the renewals would tell within a second: cancel requests, by pub/sub."""
+"""Hears by pub/sub, and so at once, what renewals and heartbeats would tell a little later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ PONG_WITHIN_S = 5.0
 
 
 class ControlChannel:
-    """A subscription to one worker's channel. A message is ``{"cancel": "<task id>"}``.
+    """A subscription to one worker's channel.
+
+    A message is ``{"cancel": "<task id>"}``, or ``{"told": true}``: operators want something of the worker, and its
+    next heartbeat tells what. Messages may be lost, so none is the only one to say what it says.
 
     A dead subscriber is silent, not broken (redis-py answers ``None`` for ever), so a silence is broken with a ping,
     and no answer in time counts as a failure. The next ``run_once`` then subscribes anew, on a fresh connection.
@@ -31,7 +34,7 @@ class ControlChannel:
         self._pubsub: redis.asyncio.client.PubSub | None = None
         self._pinged = False
 
-    async def run_once(self, on_cancel: Callable[[str], None]) -> None:
+    async def run_once(self, on_cancel: Callable[[str], None], on_told: Callable[[], None]) -> None:
         """Subscribe if need be, then hear one message or fifteen seconds of silence.
 
         Raises:
@@ -43,22 +46,23 @@ class ControlChannel:
                 self._pinged = False
                 await self._pubsub.subscribe(self._channel)
                 return
-            await self._hear(self._pubsub, on_cancel)
+            message = await self._next(self._pubsub)
         except (redis.exceptions.RedisError, OSError) as error:
             await self.close()
             raise StoreUnavailable(f"The control channel broke: {error}") from error
+        if message is not None:
+            _obey(message, on_cancel, on_told)
 
-    async def _hear(self, pubsub: redis.asyncio.client.PubSub, on_cancel: Callable[[str], None]) -> None:
+    async def _next(self, pubsub: redis.asyncio.client.PubSub) -> bytes | None:
         message = await pubsub.get_message(timeout=PONG_WITHIN_S if self._pinged else PING_EVERY_S)
         if message is not None:
             self._pinged = False
-            if message["type"] == "message":
-                _obey(message["data"], on_cancel)
-        elif self._pinged:
+            return message["data"] if message["type"] == "message" else None
+        if self._pinged:
             raise redis.exceptions.TimeoutError("no answer to a ping")
-        else:
-            await pubsub.ping()
-            self._pinged = True
+        await pubsub.ping()
+        self._pinged = True
+        return None
 
     async def close(self) -> None:
         """Leave the channel."""
@@ -68,10 +72,14 @@ class ControlChannel:
                 await pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it so
 
 
-def _obey(data: bytes, on_cancel: Callable[[str], None]) -> None:
+def _obey(data: bytes, on_cancel: Callable[[str], None], on_told: Callable[[], None]) -> None:
     try:
-        task_id = json.loads(data)["cancel"]
-    except (ValueError, TypeError, KeyError):
+        [(word, value)] = json.loads(data).items()
+    except (ValueError, AttributeError):
+        word, value = "", None
+    if word == "cancel":
+        on_cancel(str(value))
+    elif word == "told":
+        on_told()
+    else:
         log.warning("CONTROL_MESSAGE_IGNORED", size=len(data))
-        return
-    on_cancel(str(task_id))

@@ -14,6 +14,9 @@ MISSED_BEATS = 2
 TURN_WHEN_FULL_MS = round(EVERY_WHEN_FULL_S * 1000)
 """How long a turn of the fetch loop lasts with every slot taken."""
 
+_TAKES_NOTHING = frozenset({"quiet", "draining"})
+"""States of a worker that was told so, whatever waits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -36,8 +39,8 @@ def judge(
     silent_ms = now - worker.seen_at
     if worker.state == "gone" or silent_ms > MISSED_BEATS * heartbeat_every_ms:
         return Verdict(False, f"no heartbeat for {_seconds(silent_ms)}")
-    if worker.state == "draining":
-        return Verdict(True, "draining")
+    if worker.state in _TAKES_NOTHING:
+        return Verdict(True, worker.state)
     waiting_ms = max((ms for queue, ms in waits_ms.items() if not worker.queues or queue in worker.queues), default=0)
     if waiting_ms <= stuck_after_ms:
         # A loop that stands still while nothing waits costs nobody anything; a restart would cost what runs.

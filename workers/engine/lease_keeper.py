@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.domain.wish import Wish
 from tasks_app.store.presence import Heartbeat, Presence, Renewal
 from workers.engine.backoff import Backoff
 from workers.engine.execution import Execution
@@ -30,8 +31,9 @@ LONGEST_BACKOFF_S = 0.5  # short: after an outage leases have to be renewed befo
 class LeaseKeeper(threading.Thread):
     """Runs until ``stop``; whatever goes wrong in a step, the next one is taken.
 
-    ``on_renewal`` gets what the store said about the leases and must hand it to the loop itself. ``leased`` is the
-    executor's table; it is only ever copied here, which is one step for the interpreter.
+    ``on_renewal`` gets what the store said about the leases, ``on_wish`` with each beat what operators want; both must
+    hand it to the loop themselves. ``leased`` is the executor's table; it is only ever copied here, which is one step
+    for the interpreter.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class LeaseKeeper(threading.Thread):
         heartbeat_every_s: float,
         beat: Callable[[], Heartbeat],
         on_renewal: Callable[[Renewal, Sequence[tuple[str, int]]], None],
+        on_wish: Callable[[Wish | None], None],
         watchdog: Watchdog,
         outage: Outage,
         rng: random.Random,
@@ -57,6 +60,7 @@ class LeaseKeeper(threading.Thread):
         self._heartbeat_every_s = heartbeat_every_s
         self._beat = beat
         self._on_renewal = on_renewal
+        self._on_wish = on_wish
         self._watchdog = watchdog
         self._outage = outage
         self._guard = guard
@@ -107,9 +111,13 @@ class LeaseKeeper(threading.Thread):
             self._renew()
             self._renew_at = now + self._renew_every_s
         if now >= self._beat_at:
+            self._beat_at = now + self._heartbeat_every_s  # first, so that a beat_soon from now on means one more
             beat = self._beat()
-            self._presence.heartbeat(beat)
-            self._beat_at = now + self._heartbeat_every_s
+            try:
+                self._on_wish(self._presence.heartbeat(beat))
+            except Exception:
+                self.beat_soon()
+                raise
             if self._guard is not None:
                 self._guard.beat(beat)
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, which count also while a handler blocks the loop."""
+"""SIGTERM and SIGINT, and the end of a drain, which count also while a handler blocks the loop."""
 
 from __future__ import annotations
 
@@ -8,12 +8,29 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import structlog
 
 log = structlog.get_logger(__name__)
+
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def left_to_this_thread() -> Iterator[None]:
+    """Threads started meanwhile take no signal to stop.
+
+    Two that come together may both go to another thread: Python acts on them in the main one only, and would not
+    interrupt what that one waits for.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class StopSignals:
@@ -27,23 +44,32 @@ class StopSignals:
         self._stop = stop
         self._drain_timeout_s = drain_timeout_s
         self._deadline = math.inf
+        self._signalled = False
+        self._at_once = False
 
     def install(self) -> None:
         """From now on; in the main thread."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _STOPPING:
             signal.signal(number, self._received)
 
     def _received(self, _number: int, _frame: FrameType | None) -> None:
-        patience_s = self._drain_timeout_s if self._deadline == math.inf else 0.0  # the second one stops at once
-        self._deadline = time.monotonic() + patience_s
+        if self._signalled:
+            self._at_once = True  # a flag of its own: the second one may come while the first sets the deadline
+        else:
+            self._signalled = True
+            self.expect_end()
         self._loop.call_soon_threadsafe(self._stop)
+
+    def expect_end(self) -> None:
+        """The worker is to stop, by a signal or otherwise: its time to drain runs from now, or runs already."""
+        self._deadline = min(self._deadline, time.monotonic() + self._drain_timeout_s)
 
     def enforce(self) -> None:
         """For another thread that has seen the loop stand still: end the process (status 0) if its time is over.
 
         What it ran is not given back: its leases run out.
         """
-        if time.monotonic() >= self._deadline:
+        if self._at_once or time.monotonic() >= self._deadline:
             log.error(
                 "STOPPED_BY_FORCE", note="a handler blocks the loop, so its tasks wait for their leases to run out"
             )

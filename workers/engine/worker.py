@@ -11,34 +11,32 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from tasks_app.domain.config import Config
-from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.domain.wish import Wish
 from tasks_app.handlers import Registry
-from tasks_app.store.leases import MAX_GIVEN_BACK, Claimed, Leases
+from tasks_app.store.leases import Claimed, Leases
 from tasks_app.store.presence import Heartbeat, Presence, Renewal
 from tasks_app.store.schedule import Schedule
 from workers.engine.committer import Committer
 from workers.engine.control import ControlChannel
+from workers.engine.duty import Duty
 from workers.engine.execution import Execution, Slots
 from workers.engine.executor import Executor, Surroundings
 from workers.engine.fetcher import Fetcher
 from workers.engine.guard import LeaseGuard
 from workers.engine.identity import Identity
 from workers.engine.lease_keeper import LeaseKeeper
+from workers.engine.leaving import Leaving
 from workers.engine.loops import keep_running
 from workers.engine.notes import NoteBook
 from workers.engine.outage import Outage
 from workers.engine.reaper import Reaper
 from workers.engine.scheduler import Scheduler
-from workers.engine.signals import StopSignals
+from workers.engine.signals import StopSignals, left_to_this_thread
 from workers.engine.verdicts import Judge
 from workers.engine.watchdog import LoopClock, Watchdog
 
 log = structlog.get_logger(__name__)
 
-CLEANUP_S = 0.5
-"""How long coroutines may clean up before their tasks are given back."""
-FLUSH_S = 5.0
-FLUSH_WHEN_HURRIED_S = 1.0
 MAX_RUNNING_SHOWN = 100
 
 
@@ -84,16 +82,13 @@ class Worker:
         self._started_at_s = time.time()
         self._outage = Outage()
         self._leased: dict[str, Execution] = {}
-        self._stop = asyncio.Event()
-        self._stop_now = asyncio.Event()
+        self._duty = Duty()
         self._ended = asyncio.Event()
         self._slots = Slots(concurrency or config.worker_concurrency)
 
     def stop(self) -> None:
         """On the loop: the first call drains, the second gives everything back at once."""
-        if self._stop.is_set():
-            self._stop_now.set()
-        self._stop.set()
+        self._duty.signal()
         self._slots.wake()
 
     async def run(self, *, handle_signals: bool = True) -> None:
@@ -103,7 +98,8 @@ class Worker:
         if handle_signals:
             self._signals.install()
         self._ticks.start()
-        self._keeper.start()
+        with left_to_this_thread():
+            self._keeper.start()
         log.info(
             "WORKER_STARTED",
             worker_id=self._identity.worker_id,
@@ -112,7 +108,7 @@ class Worker:
             task_types=len(self._registry.names()),
             scheduler=self._schedule is not None,
         )
-        fetching = self._loop_task("fetcher", self._fetcher.run_once, self._stop)
+        fetching = asyncio.create_task(self._fetch(), name="fetcher")
         background = [
             self._loop_task("committer", self._committer.run_once, self._ended),
             self._loop_task("notes", self._notes.run_once, self._ended),
@@ -121,7 +117,7 @@ class Worker:
             background.append(self._loop_task("control channel", self._listen, self._ended))
         scheduling = None
         if self._scheduler is not None:
-            scheduling = self._loop_task("scheduler", self._scheduler.run_once, self._stop)
+            scheduling = self._loop_task("scheduler", self._scheduler.run_once, self._duty.leaving)
         try:
             await fetching
             await self._leave(scheduling)
@@ -159,19 +155,11 @@ class Worker:
             loop,
             self._surroundings,
         )
-        reaper = Reaper(self._leases, worker_id, self._queues, self._rng)
-        self._fetcher = Fetcher(
-            self._leases,
-            worker_id,
-            self._queues,
-            self._slots,
-            self._executor,
-            reaper,
-            self._stop,
-            announce=self._announce,
-        )
+        self._leaving = Leaving(self._leases, worker_id, self._executor, self._leased, self._duty)
+        self._reaper = Reaper(self._leases, worker_id, self._queues, self._rng)
+        self._fetcher = self._make_fetcher(self._duty.off)
         self._scheduler = (
-            None if self._schedule is None else Scheduler(self._schedule, worker_id, self._stop, self._rng)
+            None if self._schedule is None else Scheduler(self._schedule, worker_id, self._duty.leaving, self._rng)
         )
         self._loop = loop
         self._signals = StopSignals(loop, self.stop, self._config.drain_timeout_s)
@@ -184,6 +172,7 @@ class Worker:
             heartbeat_every_s=self._config.heartbeat_interval_s,
             beat=self._beat,
             on_renewal=self._on_renewal,
+            on_wish=self._on_wish,
             watchdog=Watchdog(
                 loop,
                 threading.get_ident(),
@@ -197,6 +186,18 @@ class Worker:
             guard=self._guard,
         )
 
+    def _make_fetcher(self, off: asyncio.Event) -> Fetcher:
+        return Fetcher(
+            self._leases,
+            self._identity.worker_id,
+            self._queues,
+            self._slots,
+            self._executor,
+            self._reaper,
+            off,
+            announce=self._announce,
+        )
+
     def _announce(self, tasks: Sequence[Claimed]) -> None:
         if self._guard is not None:
             self._guard.claimed(tasks)
@@ -206,56 +207,30 @@ class Worker:
 
     async def _listen(self) -> None:
         assert self._control is not None
-        await self._control.run_once(self._executor.cancel)
+        await self._control.run_once(self._executor.cancel, self._keeper.beat_soon)
 
-    # --- leaving
+    async def _fetch(self) -> None:
+        """Take tasks whenever the worker is to, until it leaves. Claims that are answered too late go to others."""
+        while True:
+            off = self._duty.off
+            self._fetcher = self._make_fetcher(off)
+            await self._loop_task("fetcher", self._fetcher.run_once, off)
+            if self._fetcher.unstarted:
+                await self._leaving.give_back(self._fetcher.unstarted)
+            if self._duty.quiet:
+                self._outage.worked("fetcher")  # it asks no more, and the heartbeat that told it so was answered
+                await self._duty.decided.wait()
+            if self._duty.leaving.is_set():
+                return
+            self._reaper.postpone()  # an outage meanwhile was not noticed here
 
     async def _leave(self, scheduling: asyncio.Task[None] | None) -> None:
-        running = len(self._leased)
-        log.info("WORKER_DRAINING", running=running, at_most_s=self._config.drain_timeout_s)
+        log.info("WORKER_DRAINING", running=len(self._leased), at_most_s=self._config.drain_timeout_s)
         self._keeper.beat_soon()
-        if self._fetcher.unstarted:
-            await self._give_back(self._fetcher.unstarted)
         if scheduling is not None and self._scheduler is not None:
             await scheduling
             await self._scheduler.resign()
-        await self._settle(self._config.drain_timeout_s, hurry=self._stop_now)
-        given = self._executor.give_back_all()
-        if given:
-            await self._cleanup()
-            await self._give_back(given)
-        await self._settle(FLUSH_WHEN_HURRIED_S if self._stop_now.is_set() else FLUSH_S)
-
-    async def _cleanup(self) -> None:
-        """Let coroutines that were cancelled just now clean up, before their tasks can start elsewhere."""
-        await self._until(lambda: not any(e.task is not None for e in self._executor.detached), CLEANUP_S, None)
-
-    async def _give_back(self, given: list[tuple[str, int]]) -> None:
-        deadline = self._loop.time() + (FLUSH_WHEN_HURRIED_S if self._stop_now.is_set() else FLUSH_S)
-        count = 0
-        while given:
-            try:
-                count += await self._leases.give_back(self._identity.worker_id, given[:MAX_GIVEN_BACK])
-                given = given[MAX_GIVEN_BACK:]
-            except StoreUnavailable as error:
-                if self._loop.time() >= deadline:
-                    log.warning("GIVE_BACK_FAILED", tasks=len(given), error=str(error))  # their leases run out instead
-                    break
-                await asyncio.sleep(0.2)
-        log.info("TASKS_GIVEN_BACK", tasks=count)
-
-    async def _settle(self, timeout_s: float, hurry: asyncio.Event | None = None) -> bool:
-        """Wait until nothing runs and every outcome is accepted; false when the time was not enough."""
-        return await self._until(lambda: not self._leased, timeout_s, hurry)
-
-    async def _until(self, fact: Callable[[], bool], timeout_s: float, hurry: asyncio.Event | None) -> bool:
-        deadline = self._loop.time() + timeout_s
-        while not fact():
-            left = deadline - self._loop.time()
-            if left <= 0 or (hurry is not None and hurry.is_set()):
-                return False
-            await asyncio.sleep(min(0.02, left))
-        return True
+        await self._leaving.drain(self._config.drain_timeout_s)
 
     # --- called by the lease keeper's thread
 
@@ -268,9 +243,22 @@ class Worker:
         for task_id in renewal.cancel:
             self._executor.cancel(task_id)
 
+    def _on_wish(self, wish: Wish | None) -> None:
+        if wish is Wish.STOP:
+            self._signals.expect_end()
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._follow, wish)
+
+    def _follow(self, wish: Wish | None) -> None:
+        if self._duty.follow(wish):
+            self._slots.wake()
+            self._keeper.beat_soon()
+
     def _state(self, occupied: int) -> str:
-        if self._stop.is_set():
+        if self._duty.leaving.is_set():
             return "draining"
+        if self._duty.quiet:
+            return "quiet"
         return "busy" if occupied >= self._slots.concurrency else "ready"
 
     def _beat(self) -> Heartbeat:

@@ -24,6 +24,39 @@ WORKER_SHOW = endpoint(
     refusals=("NOT_FOUND",),
 )
 
+_SOON = " It hears of it within a second, at the latest with its next heartbeat, which the answer does not wait for."
+
+WORKER_QUIET = endpoint(
+    "quietWorker",
+    "workers",
+    "Make a worker quiet",
+    "It takes no more tasks, finishes what runs, and stays until it is resumed or stopped." + _SOON,
+    request=None,
+    answers={202: answer(shapes.WorkerSerializer, "It is told.", examples.QUIET_WORKER)},
+    refusals=("NOT_FOUND", "WORKER_LEAVING"),
+)
+
+WORKER_RESUME = endpoint(
+    "resumeWorker",
+    "workers",
+    "Let a quiet worker take tasks again",
+    "Does nothing to one that is not quiet." + _SOON,
+    request=None,
+    answers={202: answer(shapes.WorkerSerializer, "It is told.", examples.WORKER)},
+    refusals=("NOT_FOUND", "WORKER_LEAVING"),
+)
+
+WORKER_STOP = endpoint(
+    "stopWorker",
+    "workers",
+    "Stop a worker",
+    "As SIGTERM does: it finishes what runs as long as it may take to drain, gives the rest back, and exits with 0. "
+    "This cannot be taken back. Whatever supervises the process decides whether another one starts." + _SOON,
+    request=None,
+    answers={202: answer(shapes.WorkerSerializer, "It is told.", examples.STOPPED_WORKER)},
+    refusals=("NOT_FOUND", "WORKER_LEAVING"),
+)
+
 AUDIT_LIST = endpoint(
     "listAudit",
     "audit",

@@ -7,11 +7,19 @@ from rest_framework import serializers
 from tasks_app.api.serializers.base import Shape, time_field
 
 
+class ToldSerializer(Shape):
+    """What a worker was told by an operator; its state follows with its next heartbeat."""
+
+    wish = serializers.ChoiceField(["quiet", "stop"])
+    by = serializers.CharField(allow_blank=True)
+    at = time_field("", null=False)
+
+
 class WorkerSerializer(Shape):
     """A worker's last heartbeat."""
 
     id = serializers.CharField()
-    state = serializers.ChoiceField(["ready", "busy", "draining", "late", "gone"])
+    state = serializers.ChoiceField(["ready", "busy", "quiet", "draining", "late", "gone"])
     host = serializers.CharField()
     pid = serializers.IntegerField()
     version = serializers.CharField()
@@ -24,6 +32,7 @@ class WorkerSerializer(Shape):
     failed = serializers.IntegerField()
     running = serializers.ListField(child=serializers.CharField(), help_text="Ids of tasks.")
     note = serializers.CharField(allow_blank=True)
+    told = ToldSerializer(allow_null=True)
 
 
 class AuditSerializer(Shape):

@@ -8,11 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks_app import runtime
-from tasks_app.api.base import TASK_ID, WORKER_ID, ApiView, path_part
+from tasks_app.api.auth import actor_of
+from tasks_app.api.base import TASK_ID, WORKER_ID, ApiView, no_body, path_part
 from tasks_app.api.docs import workers as docs
 from tasks_app.api.query import QueryReader
 from tasks_app.api.representation import audit_body, encoded, listing, worker_body
 from tasks_app.domain.errors import NotFound
+from tasks_app.domain.wish import Wish
 
 
 class WorkersView(ApiView):
@@ -35,6 +37,46 @@ class WorkerView(ApiView):
     def get(self, request: Request, id: str) -> Response:
         """One worker."""
         return Response(worker_body(runtime.queries().worker(path_part(id, WORKER_ID, "worker"))))
+
+
+class WorkerQuietView(ApiView):
+    """``/workers/{id}/quiet``."""
+
+    spans_queues = True
+
+    @docs.WORKER_QUIET
+    def post(self, request: Request, id: str) -> Response:
+        """It takes no more tasks and stays."""
+        return _tell(request, id, Wish.QUIET)
+
+
+class WorkerResumeView(ApiView):
+    """``/workers/{id}/resume``."""
+
+    spans_queues = True
+
+    @docs.WORKER_RESUME
+    def post(self, request: Request, id: str) -> Response:
+        """It takes tasks again."""
+        return _tell(request, id, Wish.RESUME)
+
+
+class WorkerStopView(ApiView):
+    """``/workers/{id}/stop``."""
+
+    spans_queues = True
+
+    @docs.WORKER_STOP
+    def post(self, request: Request, id: str) -> Response:
+        """It drains and exits."""
+        return _tell(request, id, Wish.STOP)
+
+
+def _tell(request: Request, worker_id: str, wish: Wish) -> Response:
+    """202 with the worker as it is now: it follows in a moment."""
+    no_body(request)
+    runtime.wishes().tell(path_part(worker_id, WORKER_ID, "worker"), wish, actor_of(request))
+    return Response(worker_body(runtime.queries().worker(worker_id)), 202)
 
 
 class AuditView(ApiView):

@@ -12,8 +12,9 @@ from django.urls import reverse
 from tasks_app.console.filters import LIMITS
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters import charts
+from tasks_app.console.presenters.buttons import Button
 from tasks_app.console.presenters.operations import every_match
-from tasks_app.console.presenters.queues import QueueButton, purging
+from tasks_app.console.presenters.queues import purging
 from tasks_app.console.presenters.tasks import bulk_actions, error_line, gone_row, row
 from tasks_app.domain.snapshot import DeadLetter, DeadLetterGroup
 from tasks_app.domain.status import TaskStatus
@@ -115,7 +116,7 @@ def _fresh(reading: DeadLettersReading, items: list[DeadLetter]) -> str:
     return f"{newer}{'+' if newer == LIMITS[0] else ''} new" if newer else ""
 
 
-def _purging(reading: DeadLettersReading) -> list[QueueButton]:
+def _purging(reading: DeadLettersReading) -> list[Button]:
     """Purging is for all letters at once, so the page of one kind has no button for it."""
     if reading.fingerprint or not reading.total:
         return []

@@ -14,6 +14,7 @@ from tasks_app.console.presenters import charts, numbers
 from tasks_app.console.presenters.curl import first_line
 from tasks_app.console.presenters.statuses import STATUS_LOOKS, worker_look
 from tasks_app.console.presenters.tasks import error_line
+from tasks_app.console.presenters.waiting import QUIET
 from tasks_app.domain.errors import ValidationError
 from tasks_app.domain.snapshot import Series, WorkerInfo
 from tasks_app.domain.status import TaskStatus
@@ -93,6 +94,7 @@ def build_pulse(reading: OverviewReading) -> dict[str, Any]:
         "run_p95": charts.window_percentile(runs, 0.95),
         "failing": f"{100 * sum(p.failed for p in points) / ended:.1f} %" if ended else numbers.UNKNOWN,
         "alive": len(alive),
+        "quiet": bool(alive) and all(worker.state == QUIET for worker in alive),
         "occupied": sum(worker.occupied for worker in alive),
         "slots": sum(worker.concurrency for worker in alive),
         "leader": reading.queries.leader(),

@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.console.presenters.buttons import Button
 from tasks_app.console.presenters.statuses import Look, worker_look
+from tasks_app.console.presenters.workers import awaited, telling
 from tasks_app.domain.snapshot import WorkerInfo
 from tasks_app.domain.task import Task
 
@@ -18,7 +20,7 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class WorkerLine:
-    """A worker with the tasks it runs; ``more`` of them are not named here."""
+    """A worker with the tasks it runs; ``more`` of them are not named here. ``awaited``: what it is told to do."""
 
     info: WorkerInfo
     look: Look
@@ -26,6 +28,8 @@ class WorkerLine:
     more: int
     used: int
     leads: bool
+    awaited: str
+    buttons: list[Button]
 
 
 class WorkersReading(Reading):
@@ -44,8 +48,8 @@ class WorkersReading(Reading):
     @cached_property
     def workers(self) -> list[WorkerInfo]:
         """Every worker, those in trouble first."""
-        order = {"gone": 0, "late": 1, "draining": 2}
-        return sorted(self.queries.workers(), key=lambda info: (order.get(info.state, 3), info.id))
+        order = {"gone": 0, "late": 1, "draining": 2, "quiet": 3}
+        return sorted(self.queries.workers(), key=lambda info: (order.get(info.state, 4), info.id))
 
     @cached_property
     def lines(self) -> list[WorkerLine]:
@@ -62,6 +66,8 @@ class WorkersReading(Reading):
                 more=max(0, len(info.running) - RUNNING_SHOWN),
                 used=round(100 * info.occupied / info.concurrency) if info.concurrency else 0,
                 leads=info.id == leader,
+                awaited=awaited(info),
+                buttons=telling(info, self.rights),
             )
             for info in shown
         ]

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.urls import reverse
 
+from tasks_app.console.presenters.buttons import Button
 from tasks_app.domain.roles import Right
 from tasks_app.domain.snapshot import QueueInfo
 
 
-@dataclass(frozen=True, slots=True)
-class QueueButton:
-    """A form with one button. ``asks``: its answer is a question first. ``label`` is what a screen reader says."""
-
-    word: str
-    icon: str
-    url: str
-    label: str
-    asks: bool = False
-    primary: bool = False
-    danger: bool = False
-
-
-def pausing(info: QueueInfo, rights: frozenset[Right]) -> list[QueueButton]:
+def pausing(info: QueueInfo, rights: frozenset[Right]) -> list[Button]:
     """Pause or resume, whichever applies."""
     if Right.OPERATE not in rights:
         return []
     if info.pause:
         url = reverse("console:queue-resume", args=[info.name])
-        return [QueueButton("Resume", "play", url, f"Resume {info.name}", primary=True)]
+        return [Button("Resume", "play", url, f"Resume {info.name}", primary=True)]
     url = reverse("console:queue-pause", args=[info.name])
-    return [QueueButton("Pause…", "pause", url, f"Pause… {info.name}", asks=True)]
+    return [Button("Pause…", "pause", url, f"Pause… {info.name}", asks=True)]
 
 
-def purging(url: str, what: str, rights: frozenset[Right]) -> list[QueueButton]:
+def purging(url: str, what: str, rights: frozenset[Right]) -> list[Button]:
     """Purge, at ``url``; ``what`` is purged."""
     if Right.PURGE not in rights:
         return []
-    return [QueueButton("Purge…", "trash", url, f"Purge… {what}", asks=True, danger=True)]
+    return [Button("Purge…", "trash", url, f"Purge… {what}", asks=True, danger=True)]

@@ -10,6 +10,8 @@ from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task
 
 ALIVE = frozenset({"ready", "busy", "late"})
+"""States in which a worker takes tasks, as far as anybody knows."""
+QUIET = "quiet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,15 @@ def _pause_reasons(queue: QueueInfo | None) -> list[Reason]:
 
 
 def _worker_reasons(task: Task, workers: Sequence[WorkerInfo]) -> list[Reason]:
-    alive = [worker for worker in workers if worker.state in ALIVE]
+    alive = [worker for worker in workers if worker.state in ALIVE or worker.state == QUIET]
     if not alive:
         return [Reason("No worker is alive. Start one with: manage.py runworker", blocks=True)]
-    if not any(serves(worker, task.queue) for worker in alive):
+    serving = [worker for worker in alive if serves(worker, task.queue)]
+    if not serving:
         names = f"{len(alive)} worker{'s are' if len(alive) > 1 else ' is'} alive"
         return [Reason(f"{names}, but none serves queue {task.queue}", blocks=True)]
+    if all(worker.state == QUIET for worker in serving):
+        return [Reason(f"Every worker that serves queue {task.queue} is quiet: told to take nothing new", blocks=True)]
     return []
 
 

@@ -13,6 +13,7 @@ from tasks_app.api.query import MAX_LIMIT
 from tasks_app.domain.errors import DtqError, InvalidCursor, MalformedJson, ValidationError
 from tasks_app.domain.operation import BULK_ACTIONS
 from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.wish import Wish
 from tasks_app.shell import actions
 from tasks_app.shell.text import printable
 
@@ -68,7 +69,9 @@ class Command(BaseCommand):
         letters.add_argument("--purge", action="store_true", help="discard all of them")
         letters.add_argument("--fingerprint", help="only those that failed alike")
         _page_options(letters)
-        word("workers", actions.workers)
+        fleet = word("workers", actions.workers)
+        fleet.add_argument("wish", nargs="?", choices=[wish.value for wish in Wish])
+        fleet.add_argument("ids", nargs="*", metavar="ID")
         operations = word("operations", actions.operations)
         _page_options(operations)
         bulks = operations.add_subparsers(metavar="ACTION", parser_class=ArgumentParser)

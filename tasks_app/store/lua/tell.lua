@@ -1,0 +1,27 @@
+-- Tells a worker to be quiet, to resume or to stop. The wish stands in Redis until the worker has left, and each of its
+-- heartbeats brings it; the message only makes the next one come soon. A worker that is to stop is past the other two.
+-- ARGV: actor, address, request id, worker, wish.
+--#include arguments clock audit
+expect('ttttt')
+local worker, wish = ARGV[4], ARGV[5]
+if not redis.call('ZSCORE', WORKERS, worker) then
+  return 'NOT_FOUND'
+end
+local state = redis.call('HGET', WORKER .. worker, 'state')
+if not state then
+  return 'GONE'
+end
+local told = TOLD .. worker
+local stands = redis.call('HGET', told, 'wish')
+if wish == 'resume' then
+  if stands == 'stop' or state == 'draining' then
+    return 'LEAVING'
+  end
+  redis.call('DEL', told)
+elseif stands ~= 'stop' and stands ~= wish then
+  redis.call('HSET', told, 'wish', wish, 'by', ARGV[1], 'at', now)
+  redis.call('PEXPIRE', told, TOLD_MS)
+end
+audit(wish, 'worker:' .. worker, '', '')
+redis.call('PUBLISH', CONTROL .. worker, '{"told":true}')
+return 'OK'

@@ -1,0 +1,114 @@
+"""Whole workers that are told to be quiet, to resume and to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import redis
+
+from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.wish import Wish
+from tasks_app.store.leases import Leases
+from tests.engine.test_worker import Bench, bench, by_channel  # noqa: F401 - fixtures
+from tests.support.builders import make_config
+from tests.support.until import until_async
+
+pytestmark = pytest.mark.real_redis
+
+
+async def beaten(bench: Bench, times: int) -> None:  # noqa: F811
+    """Wait until the worker has sent so many more heartbeats."""
+    for _ in range(times):
+        last = bench.queries.workers()[0].seen_at
+        await until_async(lambda: bench.queries.workers()[0].seen_at > last, what="a heartbeat")  # noqa: B023
+
+
+async def test_quiet_finishes_what_runs_takes_nothing_new_and_comes_back(bench: Bench, by_channel: bool) -> None:  # noqa: F811
+    worker = bench.start(concurrency=2)
+    running = bench.submit("thread")
+    await until_async(lambda: len(bench.ran) == 1)
+    bench.tell(worker, Wish.QUIET)
+    await until_async(lambda: bench.queries.workers()[0].state == "quiet", timeout=3, what="quiet")
+    waiting = bench.submit("echo")
+    bench.gate.set()
+    await bench.reach(running, TaskStatus.SUCCEEDED)
+    await beaten(bench, 3)
+    assert bench.queries.task(waiting).status is TaskStatus.QUEUED
+    bench.tell(worker, Wish.RESUME)
+    await bench.reach(waiting, TaskStatus.SUCCEEDED)
+    await until_async(lambda: bench.queries.workers()[0].state == "ready", what="ready")
+
+
+async def test_a_stop_is_a_drain_that_hearing_it_again_does_not_hurry(bench: Bench, by_channel: bool) -> None:  # noqa: F811
+    bench.config = make_config(drain_timeout_s=60, visibility_timeout_s=3.0, heartbeat_interval_s=0.2)
+    worker = bench.start()
+    running = bench.submit("thread")
+    await until_async(lambda: len(bench.ran) == 1)
+    bench.tell(worker, Wish.STOP)
+    await until_async(lambda: bench.queries.workers()[0].state == "draining", timeout=3, what="draining")
+    bench.tell(worker, Wish.STOP)
+    await beaten(bench, 3)
+    assert bench.queries.task(running).status is TaskStatus.RUNNING
+    bench.gate.set()
+    async with asyncio.timeout(3):
+        await bench.runs[0]
+    assert bench.queries.task(running).status is TaskStatus.SUCCEEDED
+    assert bench.queries.task(running).give_backs == 0
+    assert bench.queries.workers() == []
+
+
+async def test_an_idle_worker_leaves_its_bell_to_be_quiet(bench: Bench) -> None:  # noqa: F811
+    worker = bench.start()
+    done = bench.submit("echo")
+    await bench.reach(done, TaskStatus.SUCCEEDED)
+    for _ in range(3):  # and each time it comes back it looks at once
+        bench.tell(worker, Wish.QUIET)
+        await until_async(lambda: bench.queries.workers()[0].state == "quiet", what="quiet")
+        waiting = bench.submit("echo")
+        bench.tell(worker, Wish.RESUME)
+        await bench.reach(waiting, TaskStatus.SUCCEEDED)
+
+
+async def test_a_claim_that_is_answered_to_a_quiet_worker_is_given_back(
+    bench: Bench,  # noqa: F811
+    redis_client: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worker = bench.start()
+    await until_async(lambda: bench.queries.workers(), what="it is there")
+    bench.tell(worker, Wish.QUIET)
+    await until_async(lambda: bench.queries.workers()[0].state == "quiet", what="quiet")
+    claim, held = Leases.claim, asyncio.Event()
+    asked = asyncio.Event()
+
+    async def slowly(self: Leases, *args: Any) -> Any:
+        reply = await claim(self, *args)
+        asked.set()
+        await held.wait()
+        return reply
+
+    monkeypatch.setattr(Leases, "claim", slowly)
+    task_id = bench.submit("echo")
+    bench.tell(worker, Wish.RESUME)
+    await asked.wait()
+    bench.tell(worker, Wish.QUIET)
+    await until_async(lambda: worker._duty.quiet, what="it has heard")
+    held.set()
+    await until_async(lambda: redis_client.hexists(f"dtq:task:{task_id}", "given_back"), what="given back")
+    assert bench.ran == []
+    bench.tell(worker, Wish.RESUME)
+    await bench.reach(task_id, TaskStatus.SUCCEEDED)
+    task = bench.queries.task(task_id)
+    assert (task.attempt, task.give_backs) == (1, 1)
+
+
+async def test_a_quiet_worker_stops(bench: Bench) -> None:  # noqa: F811
+    worker = bench.start()
+    await until_async(lambda: bench.queries.workers(), what="it is there")
+    bench.tell(worker, Wish.QUIET)
+    await until_async(lambda: bench.queries.workers()[0].state == "quiet", what="quiet")
+    bench.tell(worker, Wish.STOP)
+    async with asyncio.timeout(3):
+        await bench.runs[0]
