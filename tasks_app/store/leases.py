@@ -96,7 +96,7 @@ class Leases:
         self._longest_wait_s = 0.8 * (client.connection_pool.connection_kwargs.get("socket_timeout") or 60.0)
         self._turn = 0
         self._skip = 0
-        self._names: tuple[str, ...] = ()
+        self._names: tuple[str, ...] = ()  # of every queue, as far as known
         self._names_at = float("-inf")
 
     async def claim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
@@ -106,8 +106,7 @@ class Leases:
         one each time. Where an answer was lost, the next call brings its tasks, as long as their leases last.
         """
         reply = await self._scripts.run("claim", *self._claim(worker_id, queues, limit))
-        self._turn += 1
-        return _reply(*reply)
+        return self._claimed(*reply)
 
     async def claim_at_bell(
         self, worker_id: str, queues: tuple[str, ...], limit: int, timeout_s: float
@@ -121,10 +120,9 @@ class Leases:
         bells = [self._keys.wake(queue) for queue in (*(queues or await self._every_queue()), _own_bell(worker_id))]
         wait: tuple[Argument, ...] = ("BLPOP", *bells, min(timeout_s, self._longest_wait_s))
         rung, reply = await self._scripts.run_behind(wait, "claim", *self._claim(worker_id, queues, limit))
-        self._turn += 1
         if rung is not None and rung[0] == self._keys.wake("*").encode():
             self._names_at = float("-inf")  # a queue was born: listen to its bell from the next wait on
-        return rung is not None, _reply(*reply)
+        return rung is not None, self._claimed(*reply)
 
     async def leave_bell(self, worker_id: str) -> None:
         """Make the worker's own wait end now."""
@@ -137,6 +135,13 @@ class Leases:
 
     def _claim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> tuple[str | int, ...]:
         return (worker_id, min(limit, MAX_CLAIM), self._turn, *queues)
+
+    def _claimed(self, taken: Any, absorbed: Any) -> ClaimReply:
+        reply = _reply(taken, absorbed)
+        self._turn += 1
+        if not {task.queue for task in reply.tasks}.issubset(self._names):
+            self._names_at = float("-inf")  # its birth was told to others
+        return reply
 
     async def reclaim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> ClaimReply:
         """Re-adopt up to ``limit`` tasks whose lease has run out; exhausted and cancelled ones end anyway.

@@ -1,4 +1,4 @@
-"""Claims that wait at the server, behind a doorbell."""
+"""Doorbells, and the claims that wait at the server behind them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,47 @@ from tests.support.stage import WORKER, Stage
 from tests.support.until import until_async
 
 LONG_S = 4.0
+
+
+class TestDoorbell:
+    async def test_it_rings_for_a_submission(self, stage: Stage) -> None:
+        stage.submit(queue="mail")
+        assert await stage.rung(("mail",), 1.0)
+
+    async def test_it_stays_silent_otherwise(self, stage: Stage) -> None:
+        assert not await stage.rung(("mail", "other"), 0.05)
+        assert not await stage.rung((), 0.05)
+
+    async def test_a_worker_of_every_queue_hears_all_it_knows(self, stage: Stage) -> None:
+        stage.submit(queue="mail")
+        for _ in range(5):  # four times for the birth of the queue, once for the task
+            assert await stage.rung((), 1.0)
+        assert not await stage.rung((), 0.05)
+        stage.submit(queue="mail")
+        assert await stage.rung((), 1.0)
+
+    async def test_a_new_queue_is_heard_from_the_next_wait_on(self, stage: Stage) -> None:
+        assert not await stage.rung((), 0.05)
+        stage.submit(queue="new")
+        assert await stage.rung((), 1.0)
+        stage.client.delete(stage.keys.wake("*"))
+        stage.submit(queue="new")
+        assert await stage.rung((), 1.0)
+
+    async def test_a_queue_whose_birth_others_heard_is_known_from_its_first_task_on(self, stage: Stage) -> None:
+        assert not await stage.rung((), 0.05)
+        stage.submit(queue="new")
+        stage.client.delete(stage.keys.wake("*"), stage.keys.wake("new"))
+        assert not await stage.rung((), 0.05)  # but it has claimed the task
+        stage.submit(queue="new")
+        assert await stage.rung((), 1.0)
+
+    async def test_a_retry_that_is_due_rings(self, stage: Stage) -> None:
+        task_id = await stage.task(TaskStatus.RETRYING)
+        stage.client.delete(stage.keys.wake("default"))
+        stage.make_due(task_id)
+        await stage.release()
+        assert await stage.rung(("default",), 1.0)
 
 
 async def waiting(stage: Stage, queues: tuple[str, ...] = ()) -> asyncio.Future[tuple[bool, ClaimReply]]:

@@ -106,34 +106,3 @@ async def test_a_discard_and_a_pause_are_told(stage: Stage, listener: Listener) 
     stage.commands.resume("default", ACTOR)
     [event] = listener.one()["events"]
     assert (event["status"], event["ids"]) == ("resumed", [])
-
-
-class TestDoorbell:
-    async def test_it_rings_for_a_submission(self, stage: Stage) -> None:
-        stage.submit(queue="mail")
-        assert await stage.rung(("mail",), 1.0)
-
-    async def test_it_stays_silent_otherwise(self, stage: Stage) -> None:
-        assert not await stage.rung(("mail", "other"), 0.05)
-        assert not await stage.rung((), 0.05)
-
-    async def test_a_worker_of_every_queue_hears_all_it_knows(self, stage: Stage) -> None:
-        stage.submit(queue="mail")
-        assert await stage.rung((), 1.0)
-        assert await stage.rung((), 1.0)
-        assert not await stage.rung((), 0.05)
-        stage.submit(queue="mail")
-        assert await stage.rung((), 1.0)
-
-    async def test_a_new_queue_is_heard_from_the_next_wait_on(self, stage: Stage) -> None:
-        assert not await stage.rung((), 0.05)
-        stage.submit(queue="new")
-        assert await stage.rung((), 1.0)
-        assert await stage.rung((), 1.0)
-
-    async def test_a_retry_that_is_due_rings(self, stage: Stage) -> None:
-        task_id = await stage.task(TaskStatus.RETRYING)
-        stage.client.delete(stage.keys.wake("default"))
-        stage.make_due(task_id)
-        await stage.release()
-        assert await stage.rung(("default",), 1.0)

@@ -24,7 +24,9 @@ local function admit(queue)
     if not known[queue] and redis.call('SCARD', QUEUES) < MAX_QUEUES then
       redis.call('SADD', QUEUES, queue)
       known[queue] = true
-      ring('*') -- workers of every queue do not listen to this one's bell yet
+      for _ = 1, BELL_TOKENS do
+        ring('*') -- workers of every queue do not listen to this one's bell yet
+      end
     end
   end
   return known[queue]
