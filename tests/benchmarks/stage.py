@@ -71,6 +71,19 @@ class Stage:
                 raise TimeoutError("The benchmark's condition did not come true")
             time.sleep(POLL_S)
 
+    def wait_for_successes(self, count: int) -> None:
+        """Look until that many tasks have succeeded: seldom at first, since each look takes time from the workers."""
+        begun, at_first = time.monotonic(), self.succeeded()
+
+        def reached() -> bool:
+            now = self.succeeded()
+            if now > at_first:
+                left_s = (count - now) * (time.monotonic() - begun) / (now - at_first)
+                time.sleep(min(0.1, left_s / 2))
+            return now == count
+
+        self.wait_for(reached)
+
     def succeeded(self) -> int:
         """How many tasks have succeeded."""
         return self.having(TaskStatus.SUCCEEDED)
