@@ -41,25 +41,36 @@ def test_the_bundled_server_runs_with_it(bundled: PrivateServer) -> None:
 def test_what_is_preloaded_already_stays_first() -> None:
     library = allocator.library()
     assert library is not None and library.is_file()
-    assert allocator.preloading({"A": "1"}) == {"A": "1", "LD_PRELOAD": str(library), "MIMALLOC_ALLOW_THP": "0"}
+    assert allocator.preloading({"A": "1"}) == {"A": "1", "LD_PRELOAD": str(library), **allocator.SETTINGS}
     assert allocator.preloading({"LD_PRELOAD": "/other.so"})["LD_PRELOAD"] == f"/other.so:{library}"
 
 
 @linux_only
-def test_who_asks_for_huge_pages_gets_them() -> None:
-    assert allocator.preloading({"MIMALLOC_ALLOW_THP": "1"})["MIMALLOC_ALLOW_THP"] == "1"
+@pytest.mark.parametrize("name", allocator.SETTINGS)
+def test_who_sets_the_allocator_up_himself_is_left_alone(name: str) -> None:
+    assert allocator.preloading({name: "1"})[name] == "1"
 
 
 @linux_only
 def test_no_command_waits_for_a_huge_page(bundled: PrivateServer) -> None:
     with redis.Redis.from_url(bundled.url) as client:
         client.set("large", bytes(64 << 20))
-    assert _huge_kb(bundled.pid) == 0
+    assert _rollup_kb(bundled.pid, "AnonHugePages") == 0
 
 
-def _huge_kb(pid: int) -> int:
+@linux_only
+def test_no_command_gives_memory_back(bundled: PrivateServer) -> None:
+    with redis.Redis.from_url(bundled.url) as client:
+        client.mset({f"some {number}": bytes(64 << 10) for number in range(1000)})
+        held_kb = _rollup_kb(bundled.pid, "Rss")
+        client.flushall(asynchronous=False)
+        client.mset({"few": 1})
+        assert _rollup_kb(bundled.pid, "Rss") > 0.9 * held_kb
+
+
+def _rollup_kb(pid: int, name: str) -> int:
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("AnonHugePages:"))
+    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith(f"{name}:"))
 
 
 def test_without_the_package_the_environment_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
