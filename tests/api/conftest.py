@@ -12,6 +12,7 @@ from tasks_app.domain.api_key import parse_grant
 from tests.api.client import Api
 from tests.api.hand import Hand
 from tests.api.keyed import ALMIGHTY, Keyed
+from tests.api.shell import Ran
 from tests.support.builders import ACTOR, make_config
 from tests.support.forgetting import forget
 
@@ -92,3 +93,9 @@ def grant(almighty: Keyed) -> Callable[..., Keyed]:
         return Keyed(runtime.api_keys().grant(parse_grant(name, scopes, **rules), ACTOR))
 
     return make
+
+
+@pytest.fixture
+def run(wired: Configure) -> type[Ran]:
+    """Runs ``manage.py tasks`` in this process."""
+    return Ran

@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from tasks_app import runtime
 from tasks_app.domain.status import TaskStatus
 from tasks_app.shell import actions
 from tests.api.client import Api
-from tests.api.conftest import Configure
 from tests.api.hand import Hand
+from tests.api.shell import Ran
 
 if TYPE_CHECKING:
     import redis
 
 UNKNOWN = "0" * 32
-
-
-class Ran:
-    """How a command ended and what it wrote."""
-
-    def __init__(self, *words: str) -> None:
-        out, err = io.StringIO(), io.StringIO()
-        self.code: int | str | None = 0
-        try:
-            call_command("tasks", *words, stdout=out, stderr=err)
-        except SystemExit as end:
-            self.code = end.code
-        self.out, self.err = out.getvalue(), err.getvalue()
-
-    @property
-    def json(self) -> list[Any]:
-        """Each line's JSON."""
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-@pytest.fixture
-def run(wired: Configure) -> type[Ran]:
-    """Runs ``manage.py tasks`` in this process."""
-    return Ran
 
 
 def test_submit_show_and_list_answer_like_the_api(run: type[Ran], api: Api) -> None:
@@ -270,43 +243,3 @@ def test_an_unreadable_record_is_listed_and_can_be_discarded(
     assert "unreadable" in run("list").out
     assert run("show", task_id).code == 1
     assert run("discard", task_id).code == 0
-
-
-def test_operations_are_begun_listed_shown_and_aborted(run: type[Ran], api: Api) -> None:
-    for queue in ("mail", "mail", "other"):
-        api.post("tasks", {"task_type": "echo", "queue": queue})
-    begun = run("operations", "begin", "cancel", "--queue", "mail", "--status", "queued", "--json")
-    operation_id = begun.json[0]["id"]
-    assert (begun.code, begun.json[0]["total"], begun.json[0]["filter"]["queue"]) == (0, 2, "mail")
-    assert begun.json[0]["actor"] == actions.actor().name
-    answer = api.get(f"operations/{operation_id}").text + "\n"
-    assert run("operations", "show", operation_id, "--json").out == answer
-    assert run("operations", "--json", "show", operation_id).out == answer
-    assert run("operations", "--json").out == api.get("operations").text + "\n"
-    again = run("operations", "begin", "cancel", "--queue", "mail", "--status", "queued")
-    assert (again.code, again.err.split(":")[0]) == (1, "OPERATION_RUNNING")
-    runtime.operations().run_for(5)
-    shown = run("operations", "show", operation_id).out
-    assert "finished" in shown
-    assert "2/2" in shown
-    assert run("operations", "abort", operation_id).err.startswith("OPERATION_ENDED")
-    ended = run("operations", "begin", "discard", "--all", "--json").json[0]["id"]
-    assert "aborted" in run("operations", "abort", ended).out
-    assert [line.split()[1] for line in run("operations").out.splitlines()] == ["ACTION", "discard", "cancel"]
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["cancel"], "begin wants either a filter or --all"),
-        (["cancel", "--all", "--queue", "mail"], "begin wants either a filter or --all"),
-        (["cancel", "--queue", "No Queue"], "filter.queue is malformed"),
-        (["requeue", "--after", "yesterday"], "filter.created_after must be ISO 8601"),
-        (["requeue", "--status", "queued"], "status must be one of"),
-    ],
-)
-def test_an_operation_that_makes_no_sense_is_usage(run: type[Ran], words: list[str], why: str) -> None:
-    ran = run("operations", "begin", *words)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(why)
-    assert runtime.operations().page().items == []

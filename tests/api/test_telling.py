@@ -8,7 +8,7 @@ import pytest
 
 from tasks_app.store.presence import Heartbeat, Presence
 from tests.api.client import Api
-from tests.api.test_shell import Ran, run  # noqa: F401 - a fixture
+from tests.api.shell import Ran
 
 if TYPE_CHECKING:
     import redis
@@ -69,7 +69,7 @@ def test_each_takes_no_body_and_is_in_the_audit(api: Api, presence: Presence, wi
     assert entry["request_id"] == answer.headers["X-Request-ID"]
 
 
-def test_the_shell_tells_several(run: type[Ran], api: Api, presence: Presence) -> None:  # noqa: F811
+def test_the_shell_tells_several(run: type[Ran], api: Api, presence: Presence) -> None:
     for worker_id in ("w1", "w2"):
         beat(presence, worker_id)
     ran = run("workers", "quiet", "w1", "nobody", "w2", "--json")
@@ -83,6 +83,6 @@ def test_the_shell_tells_several(run: type[Ran], api: Api, presence: Presence) -
     assert run("workers", "resume", "w1").err.startswith("WORKER_LEAVING")
 
 
-def test_the_shell_wants_to_know_whom(run: type[Ran]) -> None:  # noqa: F811
+def test_the_shell_wants_to_know_whom(run: type[Ran]) -> None:
     ran = run("workers", "stop")
     assert (ran.code, ran.err.strip()) == (2, "stop wants the ids of workers")
