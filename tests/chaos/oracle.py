@@ -80,7 +80,7 @@ class Oracle:
             judge(args, reply, now)
 
     def _submit(self, args: Sequence[Any], reply: Any, now: int) -> None:
-        for i, (word, raw_id) in enumerate(reply[1:]):
+        for i, (word, raw_id) in enumerate(zip(reply[1::2], reply[2::2], strict=True)):
             if word == b"ACCEPTED":
                 task_id = raw_id.decode()
                 self.ids.append(task_id)
