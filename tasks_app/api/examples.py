@@ -230,7 +230,10 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
         "The task is running; requeue is for dead_lettered and failed tasks",
         {"task_id": TASK_ID, "status": "running", "allowed": ["dead_lettered", "failed"]},
     ),
-    "WORKER_LEAVING": ("The worker is stopping, which cannot be taken back", {"state": "draining"}),
+    "WORKER_LEAVING": (
+        "Worker web1-4242-9f3c2a1b is stopping, which cannot be taken back",
+        {"state": "draining"},
+    ),
     "TASK_FINISHED": ("The task has ended: succeeded", {"task_id": TASK_ID, "status": "succeeded"}),
     "LENGTH_REQUIRED": ("Send the body with a Content-Length", {}),
     "PAYLOAD_TOO_LARGE": ("The payload is over 262144 bytes of JSON", {"limit_bytes": 262144}),

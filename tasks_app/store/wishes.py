@@ -29,6 +29,6 @@ class Wishes:
             case b"NOT_FOUND":
                 raise NotFound(f"There is no worker {worker_id}; it has left or never was")
             case b"GONE":
-                raise WorkerLeaving("The worker is gone: its heartbeats have stopped", state="gone")
+                raise WorkerLeaving(f"Worker {worker_id} is gone: its heartbeats have stopped", state="gone")
             case b"LEAVING":
-                raise WorkerLeaving("The worker is stopping, which cannot be taken back", state="draining")
+                raise WorkerLeaving(f"Worker {worker_id} is stopping, which cannot be taken back", state="draining")

@@ -40,7 +40,7 @@ QUIET, STOP = Told(Wish.QUIET, "ada", 1), Told(Wish.STOP, "ada", 1)
         ("quiet", STOP, [], "told to stop"),
         ("late", STOP, [], "told to stop"),
         ("draining", STOP, [], ""),
-        ("draining", QUIET, [], ""),
+        ("draining", QUIET, [], "told to be quiet"),
         ("gone", QUIET, [], "told to be quiet"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_stop_cannot_be_taken_back(wishes: Wishes, presence: Presence, queries
     wishes.tell("w", Wish.STOP, ACTOR)
     wishes.tell("w", Wish.QUIET, ADA)  # which a stopping worker is
     assert presence.heartbeat(BEAT) is Wish.STOP
-    with pytest.raises(WorkerLeaving, match="cannot be taken back"):
+    with pytest.raises(WorkerLeaving, match="Worker w is stopping, which cannot be taken back"):
         wishes.tell("w", Wish.RESUME, ACTOR)
     assert presence.heartbeat(BEAT) is Wish.STOP
     assert queries.audit().items[0].action == "quiet"
@@ -84,7 +84,7 @@ def test_who_is_not_there_is_told_nothing(
     with pytest.raises(NotFound):
         wishes.tell("nobody", wish, ACTOR)
     redis_client.delete(keys.worker("w"))  # three heartbeats are missing
-    with pytest.raises(WorkerLeaving, match="heartbeats have stopped"):
+    with pytest.raises(WorkerLeaving, match="Worker w is gone: its heartbeats have stopped"):
         wishes.tell("w", wish, ACTOR)
     presence.leave("w")
     with pytest.raises(NotFound):

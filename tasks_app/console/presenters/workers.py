@@ -9,15 +9,18 @@ from tasks_app.domain.roles import Right
 from tasks_app.domain.snapshot import WorkerInfo
 from tasks_app.domain.wish import Wish
 
-_FOLLOWED = {Wish.QUIET: frozenset({"quiet", "draining"}), Wish.STOP: frozenset({"draining"})}
+_FOLLOWED = {Wish.QUIET: "quiet", Wish.STOP: "draining"}
 _WORDS = {Wish.QUIET: "told to be quiet", Wish.STOP: "told to stop"}
 _PAST_TELLING = frozenset({"draining", "gone"})
 
 
 def awaited(info: WorkerInfo) -> str:
-    """What the worker was told and does not say yet that it follows; empty when there is no such thing."""
+    """What the worker was told, unless its state says just that; empty when it was told nothing.
+
+    One that was told to be quiet and leaves does not leave by who told it.
+    """
     told = info.told
-    return "" if told is None or info.state in _FOLLOWED[told.wish] else _WORDS[told.wish]
+    return "" if told is None or info.state == _FOLLOWED[told.wish] else _WORDS[told.wish]
 
 
 def telling(info: WorkerInfo, rights: frozenset[Right]) -> list[Button]:
