@@ -8,9 +8,9 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from tasks_app.api.auth import admit
-from tasks_app.api.errors import problem_of, seconds_until
+from tasks_app.api.errors import problem_of
 from tasks_app.domain.api_key import Scope
-from tasks_app.domain.errors import DtqError, RateLimited
+from tasks_app.domain.errors import DtqError
 from tasks_app.live.stream import Verdict
 
 
@@ -26,8 +26,8 @@ def _judge(given: str | None, cost: int) -> Verdict:
     try:
         client = admit(given, cost)
         client.require(Scope.READ)
-    except RateLimited as error:
-        return Verdict(429, retry_after_s=seconds_until(error))
     except DtqError as error:
-        return Verdict(problem_of(error).status)
+        problem = problem_of(error)
+        retry = problem.headers.get("Retry-After")
+        return Verdict(problem.status, retry_after_s=int(retry) if retry else None)
     return Verdict(200, client.reach)

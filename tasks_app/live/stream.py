@@ -135,6 +135,8 @@ async def _event(send: Send, name: str, data: dict[str, Any]) -> None:
 
 async def _refuse(send: Send, status: int, text: str, retry_after_s: int | None = None) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+    if status == 405:
+        headers.append((b"allow", b"GET"))
     if retry_after_s is not None:
         headers.append((b"retry-after", b"%d" % retry_after_s))
     await send({"type": "http.response.start", "status": status, "headers": headers})

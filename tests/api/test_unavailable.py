@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 from django.test import Client
 
 from tasks_app import runtime
+from tasks_app.api.listening import may_follow
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.live.outage import OutageLog
 from tasks_app.store.connections import connect
@@ -40,6 +42,12 @@ CALLS = [
     ("POST", "queues/default/purge"),
     ("GET", "workers"),
     ("GET", "workers/w"),
+    ("POST", "workers/w/quiet"),
+    ("POST", "workers/w/resume"),
+    ("POST", "workers/w/stop"),
+    ("GET", "operations"),
+    ("GET", f"operations/{TASK}"),
+    ("POST", f"operations/{TASK}/abort"),
     ("GET", "audit"),
 ]
 
@@ -66,6 +74,13 @@ def test_every_url_says_503_and_when_to_come_again(server: PrivateServer) -> Non
         assert int(answer.headers["Retry-After"]) > 0
     assert api.post("tasks", {"task_type": "echo"}).code == "REDIS_UNAVAILABLE"
     assert api.post("tasks/bulk", {"tasks": [{"task_type": "echo"}]}).code == "REDIS_UNAVAILABLE"
+    assert api.post("operations", {"action": "requeue", "filter": {}}).code == "REDIS_UNAVAILABLE"
+
+
+def test_an_event_stream_is_refused_with_when_to_come_again(server: PrivateServer) -> None:
+    server.kill()
+    verdict = asyncio.run(may_follow({"headers": []}, False))
+    assert (verdict.status, verdict.retry_after_s) == (503, 2)
 
 
 def test_what_is_wrong_with_a_request_is_told_without_redis(server: PrivateServer) -> None:

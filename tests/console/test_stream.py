@@ -35,6 +35,7 @@ class Listener:
 
     def __init__(self) -> None:
         self.status = 0
+        self.headers: dict[bytes, bytes] = {}
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.ended = False
         self._leave = asyncio.Event()
@@ -45,7 +46,7 @@ class Listener:
 
     async def send(self, message: Any) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self.status, self.headers = message["status"], dict(message["headers"])
             return
         self.ended = not message.get("more_body", False)
         text = message["body"].decode()
@@ -217,6 +218,7 @@ async def test_only_a_get_opens_a_stream(hub: Hub) -> None:
         listener = Listener()
         await EventStream(hub, _anybody)({**GET, "method": method}, listener.receive, listener.send)
         assert (listener.status, listener.ended) == (405, True)
+        assert listener.headers[b"allow"] == b"GET"
 
 
 async def test_a_closing_process_ends_its_streams(hub: Hub) -> None:
