@@ -1,4 +1,4 @@
-"""What the commands that run for long share: where the log is JSON, all that they say on standard error is JSON."""
+"""What the commands that run for long share: where the log is JSON, so are their start's findings and their end."""
 
 from __future__ import annotations
 

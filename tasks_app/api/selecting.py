@@ -19,7 +19,6 @@ _PATTERNS = {
     "fingerprint": FINGERPRINT,
 }
 _MOMENTS = ("created_after", "created_before")
-_FIELDS = frozenset({"status", *_PATTERNS, *_MOMENTS})
 
 
 def to_selection(body: dict[str, Any]) -> tuple[Action, Selection]:

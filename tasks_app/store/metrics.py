@@ -46,7 +46,7 @@ class Observer(Totals, Waiting):
     def observe(self) -> Observation:
         """Everything, in about fifteen round trips of short commands.
 
-        Seven commands a queue, two a lane with something in it, one a worker, one a type, one for each thousand
+        Seven commands a queue, two a lane with something in it, two a worker, one a type, one for each thousand
         counters, and some twenty besides.
 
         Raises:
