@@ -146,6 +146,23 @@ async def test_a_claim_answered_after_the_signal_starts_nothing(bench: Bench) ->
     assert bench.fetcher.unstarted == [("q0-0", 1), ("q0-1", 1)]
 
 
+@pytest.mark.parametrize("taken", [0, 10])
+async def test_a_signal_during_the_reapers_look_ends_the_turn(bench: Bench, taken: int) -> None:
+    """Nothing more is claimed, and a full worker does not go on to wait for a slot: what would wake it is over."""
+    for _ in range(taken):
+        bench.slots.take()
+    bench.clock.now += 60
+    bench.leases.hold = asyncio.Event()
+    step = asyncio.create_task(bench.fetcher.run_once())
+    await Turn()
+    bench.stop.set()
+    bench.slots.wake()
+    bench.leases.hold.set()
+    async with asyncio.timeout(1):
+        await step
+    assert bench.leases.calls == [("reclaim", 10 - taken)]
+
+
 async def test_an_empty_claim_is_followed_by_one_that_waits_for_a_bell(bench: Bench) -> None:
     await bench.reaped()
     bench.offer(0, 2, 10, 0)
@@ -179,12 +196,16 @@ async def test_a_waiting_claim_is_answered_at_the_signal_and_starts_nothing(benc
     assert bench.fetcher.unstarted == [("q0-0", 1), ("q0-1", 1)]
 
 
+@pytest.mark.parametrize("silent", ["rings no bell", "takes no ring"])
 async def test_a_server_that_does_not_answer_is_left_without_its_answer(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, silent: str
 ) -> None:
     monkeypatch.setattr("workers.engine.fetcher.LEAVE_S", 0.01)
     step = await at_the_bell(bench)
-    bench.leases.deaf = True
+    if silent == "rings no bell":
+        bench.leases.deaf = True
+    else:
+        bench.leases.hold = asyncio.Event()
     bench.stop.set()
     async with asyncio.timeout(1):
         await step

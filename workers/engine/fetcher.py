@@ -22,7 +22,7 @@ MAX_NAMED = 5
 MOST_AT_BELL = 10
 """Tasks that a waiting claim takes at most: it is carried out for a worker that has frozen while it waited, too."""
 LEAVE_S = 1.0
-"""How long a worker that is to stop waits for the answer to its waiting claim."""
+"""How long a worker that is to stop takes to get the answer to its waiting claim."""
 
 
 class Fetcher:
@@ -79,6 +79,8 @@ class Fetcher:
         free = self._slots.free
         if not self._failed and self._reaper.due_in(free) <= 0:
             self._take(await self._reaper.run_once(min(free, MAX_CLAIM)))
+            if self._stop.is_set():
+                return
             free = self._slots.free
         if not free and not self._failed:
             await self._slots.wait(max(0.01, self._reaper.due_in(0)))
@@ -103,7 +105,7 @@ class Fetcher:
         answer: asyncio.Future[Any] = asyncio.ensure_future(
             self._leases.claim_at_bell(self._worker_id, self._queues, limit, timeout_s)
         )
-        if self._stopped is None or self._stopped.done():
+        if self._stopped is None:
             self._stopped = asyncio.ensure_future(self._stop.wait())
         await asyncio.wait((answer, self._stopped), return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
@@ -113,8 +115,11 @@ class Fetcher:
     async def _leave_bell(self, answer: asyncio.Future[tuple[bool, ClaimReply]]) -> None:
         """Get the answer now: the server may have leased tasks already, which nobody would give back."""
         try:
-            await self._leases.leave_bell(self._worker_id)
-            await asyncio.wait((answer,), timeout=LEAVE_S)
+            async with asyncio.timeout(LEAVE_S):
+                await self._leases.leave_bell(self._worker_id)
+                await asyncio.wait((answer,))
+        except TimeoutError:
+            return  # nothing comes; what it may have leased waits for its lease to run out
         finally:
             answer.cancel()
             await asyncio.gather(answer, return_exceptions=True)
