@@ -25,6 +25,9 @@ LOG_LINE_CHARS = 2000
 NOTE_CHARS = 200
 _NAMES_FRESH_S = 5.0
 _OWN_BELL_MS = 10_000
+_SHORTEST_WAIT_S = 0.01
+_LATE_S = 0.2
+"""How late the end of a wait may come: the server looks ten times a second whose time is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,8 @@ class Leases:
         self._scripts = AsyncScripts(client, config)
         self._keys = self._scripts.keys
         # A connection gives up on a reply after its own timeout, so no blocking command may take as long.
-        self._longest_wait_s = 0.8 * (client.connection_pool.connection_kwargs.get("socket_timeout") or 60.0)
+        patience_s = client.connection_pool.connection_kwargs.get("socket_timeout") or 60.0
+        self._longest_wait_s = max(_SHORTEST_WAIT_S, patience_s - _LATE_S)
         self._turn = 0
         self._skip = 0
         self._names: tuple[str, ...] = ()  # of every queue, as far as known
@@ -128,7 +132,7 @@ class Leases:
         """Make the worker's own wait end now."""
         bell = self._keys.wake(_own_bell(worker_id))
         with translating():
-            async with self._client.pipeline(transaction=False) as pipe:
+            async with self._client.pipeline(transaction=True) as pipe:
                 pipe.lpush(bell, 1)
                 pipe.pexpire(bell, _OWN_BELL_MS)
                 await pipe.execute()
@@ -137,8 +141,8 @@ class Leases:
         return (worker_id, min(limit, MAX_CLAIM), self._turn, *queues)
 
     def _claimed(self, taken: Any, absorbed: Any) -> ClaimReply:
+        self._turn += 1  # first: an answer that nobody could read would come again for ever
         reply = _reply(taken, absorbed)
-        self._turn += 1
         if not {task.queue for task in reply.tasks}.issubset(self._names):
             self._names_at = float("-inf")  # its birth was told to others
         return reply

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import pytest
 import redis
@@ -22,6 +23,7 @@ from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.store.connections import connect, connect_async, translating
 from tasks_app.store.leases import ClaimReply, Leases
 from tasks_app.store.queries import Queries
+from tasks_app.store.scripts import AsyncScripts
 from tests.support.builders import make_config
 from tests.support.server import PrivateServer
 
@@ -79,6 +81,23 @@ async def test_waiting_longer_than_a_connection_does_is_no_error(redis_url: str)
     client = connect_async(redis_url, timeout_s=0.5)
     assert await Leases(client, make_config()).claim_at_bell("w", ("mail",), 1, 60) == (False, ClaimReply())
     await client.aclose()
+
+
+@pytest.mark.parametrize(("timeout_s", "longest_s"), [(0.05, 0.01), (0.3, 0.1), (1, 0.8), (5, 4.8)])
+async def test_a_wait_may_end_a_fifth_of_a_second_late(
+    monkeypatch: pytest.MonkeyPatch, timeout_s: float, longest_s: float
+) -> None:
+    waits: list[Any] = []
+
+    async def run_behind(self: AsyncScripts, command: Sequence[Any], *args: Any) -> NoReturn:
+        waits.append(command[-1])
+        raise StoreUnavailable("enough")
+
+    monkeypatch.setattr(AsyncScripts, "run_behind", run_behind)
+    client = connect_async("redis://nowhere", timeout_s=timeout_s)
+    with pytest.raises(StoreUnavailable):
+        await Leases(client, make_config()).claim_at_bell("w", ("mail",), 1, 60)
+    assert waits == [pytest.approx(longest_s)]
 
 
 @pytest.mark.real_redis

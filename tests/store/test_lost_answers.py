@@ -61,6 +61,29 @@ async def test_no_more_than_there_is_room_for(stage: Stage, forget: Callable[[],
     assert ids(await stage.claim(limit=2)) == lost[:2]
 
 
+async def test_what_waits_besides_is_rung_for_as_that_call_does_not_look(
+    stage: Stage, forget: Callable[[], None]
+) -> None:
+    first = stage.submit()
+    await stage.claim()
+    later = stage.submit()
+    stage.client.delete(stage.keys.wake("default"))  # heard by the wait whose answer was lost
+    forget()
+    assert ids(await stage.claim()) == [first]
+    assert stage.client.llen(stage.keys.wake("default")) == 1
+    assert ids(await stage.claim()) == [later]
+
+
+async def test_an_answer_that_cannot_be_read_does_not_come_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.submit()
+    with monkeypatch.context() as broken:
+        broken.setattr("tasks_app.store.leases._reply", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await stage.claim()
+    later = stage.submit()
+    assert ids(await stage.claim()) == [later]
+
+
 async def test_a_call_that_arrives_late_takes_nothing(stage: Stage, forget: Callable[[], None]) -> None:
     first, second = stage.submit(), stage.submit()
     assert ids(await stage.claim(limit=1)) == [first]

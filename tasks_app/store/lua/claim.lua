@@ -162,8 +162,8 @@ end
 
 each_chunk(leases, function(...) redis.call('ZADD', LEASES, ...) end)
 each_chunk(uncancelled, function(...) redis.call('SREM', CANCELLED, ...) end)
-if free <= 0 or reads_left <= 0 then
-  -- This worker is full; whoever waits at a bell may take what is left.
+if free <= 0 or reads_left <= 0 or again > 0 then
+  -- This worker is full, or has not looked; whoever waits at a bell may take what is left.
   for i = math.max(served, 1), #order do
     if #ready(order[i]) > 0 then
       ring(order[i])
