@@ -13,6 +13,8 @@ from tasks_app.store.leases import Claimed, ClaimReply, Finish, Leases, Note
 from tasks_app.store.presence import Heartbeat, Presence, Renewal
 from tasks_app.store.schedule import Due, Schedule
 
+BEAT = Heartbeat("w", "host", 1, "1", 0.0, "ready", 5, 0, ("a", "b"), 0, 0, ("t",))
+
 
 def claimed(task_id: str = "t1", task_type: str = "noop", **overrides: Any) -> Claimed:
     """A claim with sensible values."""

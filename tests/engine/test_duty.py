@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tasks_app.domain.wish import Wish
-from tests.engine.test_lease_keeping import Bench
 from workers.engine.duty import Duty
 
 
@@ -49,21 +48,3 @@ def test_a_signal_ends_quiet() -> None:
     duty.follow(Wish.QUIET)
     duty.signal()
     assert state(duty) == (True, False, True)
-
-
-def test_each_beat_brings_the_wish_that_stands() -> None:
-    bench = Bench()
-    for second, wish in enumerate((None, Wish.QUIET, Wish.QUIET)):
-        bench.presence.wish = wish
-        bench.keeper.run_once(100 + 5 * second)
-    assert bench.wishes == [None, Wish.QUIET, Wish.QUIET]
-
-
-def test_a_beat_that_is_wanted_while_another_is_on_its_way_follows_it() -> None:
-    bench = Bench()
-    bench.presence.on_beat = bench.keeper.beat_soon
-    bench.keeper.run_once(100)
-    bench.presence.on_beat = lambda: None
-    bench.keeper.run_once(100.1)
-    bench.keeper.run_once(100.2)
-    assert len(bench.presence.beats) == 2

@@ -1,16 +1,11 @@
-"""What must go on while handlers block: the keeper's thread, the watchdog, the guard's process."""
+"""What must go on while handlers block: the keeper's thread, and the watchdog that it asks."""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import json
-import os
 import random
 import threading
-import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -18,18 +13,13 @@ from structlog.testing import capture_logs
 from tasks_app.domain.errors import StoreUnavailable
 from tasks_app.domain.wish import Wish
 from tasks_app.handlers import TaskContext
-from tasks_app.store.presence import Fetching, Heartbeat, Renewal
-from tests.engine.fakes import Clock, FakePresence, claimed
-from tests.support.builders import make_config
+from tasks_app.store.presence import Renewal
+from tests.engine.fakes import BEAT, Clock, FakePresence, claimed
 from tests.support.until import until, until_async
 from workers.engine.execution import Execution
-from workers.engine.guard import MAX_TASKS_PER_MESSAGE, LeaseGuard
-from workers.engine.guard_process import SILENCE_S, Guard, runs
 from workers.engine.lease_keeper import MAX_RENEWALS_PER_CALL, LeaseKeeper
 from workers.engine.outage import Outage
 from workers.engine.watchdog import LoopClock, Watchdog
-
-BEAT = Heartbeat("w", "host", 1, "1", 0.0, "ready", 5, 0, ("a", "b"), 0, 0, ("t",))
 
 
 def execution(task_id: str, attempt: int = 1) -> Execution:
@@ -120,6 +110,22 @@ def test_leaving_without_redis_is_no_drama(bench: Bench) -> None:
     assert not bench.keeper.is_alive()
 
 
+def test_each_beat_brings_the_wish_that_stands(bench: Bench) -> None:
+    for second, wish in enumerate((None, Wish.QUIET, Wish.QUIET)):
+        bench.presence.wish = wish
+        bench.keeper.run_once(100 + 5 * second)
+    assert bench.wishes == [None, Wish.QUIET, Wish.QUIET]
+
+
+def test_a_beat_that_is_wanted_while_another_is_on_its_way_follows_it(bench: Bench) -> None:
+    bench.presence.on_beat = bench.keeper.beat_soon
+    bench.keeper.run_once(100)
+    bench.presence.on_beat = lambda: None
+    bench.keeper.run_once(100.1)
+    bench.keeper.run_once(100.2)
+    assert len(bench.presence.beats) == 2
+
+
 # --- the watchdog
 
 
@@ -176,123 +182,3 @@ async def test_the_clock_of_the_loop_ticks() -> None:
     ticks.start()
     await until_async(lambda: ticks.last_tick - before >= 0.25)
     ticks.stop()
-
-
-# --- the guard
-
-
-class GuardBench:
-    def __init__(self) -> None:
-        self.presence = FakePresence()
-        self.worker_runs = True
-        self.guard = Guard(self.presence.real(), "w", lambda: self.worker_runs, heartbeat_every_s=5)
-
-    def hear(self, message: str, now: float) -> None:
-        self.guard.hear(message.encode(), now)
-
-
-@pytest.fixture
-def guarded() -> GuardBench:
-    return GuardBench()
-
-
-def beat_message(beat: Heartbeat = BEAT) -> str:
-    return "!" + json.dumps(dataclasses.asdict(beat))
-
-
-def test_while_the_keeper_speaks_the_guard_does_nothing(guarded: GuardBench) -> None:
-    for second in range(10):
-        guarded.hear("=t 1 noop", second)
-        guarded.hear(beat_message(), second)
-        guarded.guard.run_once(second + 0.9)
-    assert guarded.presence.renewed == []
-    assert guarded.presence.beats == []
-
-
-def test_in_its_silence_the_guard_renews_and_beats(guarded: GuardBench) -> None:
-    spoken = dataclasses.replace(BEAT, task_types=("noop", "mail.send"), fetching=Fetching(5, 9))
-    guarded.hear(beat_message(spoken), 100)
-    guarded.hear("=t 1 noop\nu 3 mail.send", 100)
-    with capture_logs() as lines:
-        for tenth in range(100):
-            guarded.guard.run_once(100 + tenth / 10)
-    assert len(guarded.presence.renewed) == 9
-    assert guarded.presence.renewed[0] == [("t", 1), ("u", 3)]
-    assert guarded.presence.beats == [dataclasses.replace(spoken, fetching=None)]  # its loop may stand still by now
-    assert [line["event"] for line in lines] == ["INTERPRETER_BLOCKED"] * 2
-    assert lines[0]["tasks"] == ["noop t", "mail.send u"]
-
-
-def test_tasks_announced_before_they_start_are_renewed(guarded: GuardBench) -> None:
-    guarded.hear("=", 100)
-    guarded.hear("+t 1 noop", 100.5)
-    guarded.guard.run_once(100 + SILENCE_S)
-    assert guarded.presence.renewed == [[("t", 1)]]
-
-
-def test_an_announcement_that_crossed_the_list_is_kept_for_one_more(guarded: GuardBench) -> None:
-    guarded.hear("+t 1 noop", 100)
-    guarded.hear("=", 100)
-    guarded.guard.run_once(100 + SILENCE_S)
-    assert guarded.presence.renewed == [[("t", 1)]]
-    guarded.hear("=", 102)
-    guarded.hear("=", 103)
-    guarded.guard.run_once(103 + SILENCE_S)
-    assert guarded.presence.renewed == [[("t", 1)]]
-
-
-def test_a_worker_that_is_stopped_or_dead_is_not_covered(guarded: GuardBench) -> None:
-    guarded.hear(beat_message(), 100)
-    guarded.hear("=t 1 noop", 100)
-    guarded.worker_runs = False
-    guarded.guard.run_once(200)
-    assert not guarded.presence.renewed
-    assert not guarded.presence.beats
-
-
-def test_before_the_first_word_there_is_nothing_to_cover(guarded: GuardBench) -> None:
-    guarded.guard.run_once(1e9)
-    assert not guarded.presence.renewed
-    assert not guarded.presence.beats
-
-
-def test_this_process_runs_and_one_that_is_not_there_does_not() -> None:
-    assert runs(os.getpid())
-    assert not runs(2**22 + 1)
-
-
-def test_the_real_process_takes_messages_of_any_size_and_ends_with_the_line(redis_url: str) -> None:
-    guard = LeaseGuard(make_config(), redis_url, "w")
-    guard.claimed([claimed("early")])  # before it is up: dropped, the next list has it
-    guard.keep_up(0)
-    process: Any = guard._process
-    try:
-        guard.claimed([claimed(f"t{n}") for n in range(100)])
-        guard.alive([(f"t{n}", 1, "noop") for n in range(3 * MAX_TASKS_PER_MESSAGE)])
-        guard.beat(BEAT)
-        for _ in range(10_000):  # far more than the line holds: never blocks
-            guard.alive([("t", 1, "noop")])
-        guard.keep_up(1)
-        assert process.poll() is None
-    finally:
-        guard.close()
-    assert process.returncode == 0
-
-
-def test_a_guard_that_died_is_replaced_but_not_in_a_hurry(redis_url: str) -> None:
-    guard = LeaseGuard(make_config(), redis_url, "w")
-    started = time.monotonic()
-    guard.keep_up(started)
-    first: Any = guard._process
-    first.kill()
-    first.wait()
-    try:
-        guard.alive([("t", 1, "noop")])
-        guard.keep_up(started + 1)
-        assert guard._process is first
-        with capture_logs() as lines:
-            guard.keep_up(started + 6)
-        assert [line["event"] for line in lines] == ["LEASE_GUARD_ENDED"]
-        assert guard._process is not first
-    finally:
-        guard.close()

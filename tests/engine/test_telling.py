@@ -11,21 +11,21 @@ import redis
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.wish import Wish
 from tasks_app.store.leases import Leases
-from tests.engine.test_worker import Bench, bench, by_channel  # noqa: F401 - fixtures
+from tests.engine.worker_bench import WorkerBench
 from tests.support.builders import make_config
 from tests.support.until import until_async
 
 pytestmark = pytest.mark.real_redis
 
 
-async def beaten(bench: Bench, times: int) -> None:  # noqa: F811
+async def beaten(bench: WorkerBench, times: int) -> None:
     """Wait until the worker has sent so many more heartbeats."""
     for _ in range(times):
         last = bench.queries.workers()[0].seen_at
         await until_async(lambda: bench.queries.workers()[0].seen_at > last, what="a heartbeat")  # noqa: B023
 
 
-async def test_quiet_finishes_what_runs_takes_nothing_new_and_comes_back(bench: Bench, by_channel: bool) -> None:  # noqa: F811
+async def test_quiet_finishes_what_runs_takes_nothing_new_and_comes_back(bench: WorkerBench, by_channel: bool) -> None:
     worker = bench.start(concurrency=2)
     running = bench.submit("thread")
     await until_async(lambda: len(bench.ran) == 1)
@@ -41,7 +41,7 @@ async def test_quiet_finishes_what_runs_takes_nothing_new_and_comes_back(bench: 
     await until_async(lambda: bench.queries.workers()[0].state == "ready", what="ready")
 
 
-async def test_a_stop_is_a_drain_that_hearing_it_again_does_not_hurry(bench: Bench, by_channel: bool) -> None:  # noqa: F811
+async def test_a_stop_is_a_drain_that_hearing_it_again_does_not_hurry(bench: WorkerBench, by_channel: bool) -> None:
     bench.config = make_config(drain_timeout_s=60, visibility_timeout_s=3.0, heartbeat_interval_s=0.2)
     worker = bench.start()
     running = bench.submit("thread")
@@ -59,7 +59,7 @@ async def test_a_stop_is_a_drain_that_hearing_it_again_does_not_hurry(bench: Ben
     assert bench.queries.workers() == []
 
 
-async def test_an_idle_worker_leaves_its_bell_to_be_quiet(bench: Bench) -> None:  # noqa: F811
+async def test_an_idle_worker_leaves_its_bell_to_be_quiet(bench: WorkerBench) -> None:
     worker = bench.start()
     done = bench.submit("echo")
     await bench.reach(done, TaskStatus.SUCCEEDED)
@@ -72,7 +72,7 @@ async def test_an_idle_worker_leaves_its_bell_to_be_quiet(bench: Bench) -> None:
 
 
 async def test_a_claim_that_is_answered_to_a_quiet_worker_is_given_back(
-    bench: Bench,  # noqa: F811
+    bench: WorkerBench,
     redis_client: redis.Redis,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -104,7 +104,7 @@ async def test_a_claim_that_is_answered_to_a_quiet_worker_is_given_back(
     assert (task.attempt, task.give_backs) == (1, 1)
 
 
-async def test_a_quiet_worker_stops(bench: Bench) -> None:  # noqa: F811
+async def test_a_quiet_worker_stops(bench: WorkerBench) -> None:
     worker = bench.start()
     await until_async(lambda: bench.queries.workers(), what="it is there")
     bench.tell(worker, Wish.QUIET)

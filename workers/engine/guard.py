@@ -33,9 +33,8 @@ AVAILABLE = sys.platform == "linux"
 
 MAX_TASKS_PER_MESSAGE = 500
 RESTART_EVERY_S = 5.0
-_BUFFER_BYTES = (
-    1 << 20
-)  # the kernel makes less of it, some 500 messages: more than come between two of the guard's looks
+_BUFFER_BYTES = 1 << 20
+"""The kernel makes less of it, some 500 messages: more than come between two of the guard's looks."""
 _PROJECT_DIR = Path(__file__).resolve().parents[2]
 
 RunningTask = tuple[str, int, str]

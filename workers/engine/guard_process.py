@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import signal
 import socket
 import sys
@@ -33,6 +34,7 @@ MAX_MESSAGE_BYTES = 1 << 20
 MAX_RENEWALS_PER_CALL = 500
 MAX_NAMED = 3
 _NOT_RUNNING = frozenset("TtZXx")
+_TASK = re.compile(r"^(\S+) (\d+) (.*)$", re.MULTILINE)  # in a damaged record anything may stand for the type
 
 
 class Guard:
@@ -91,8 +93,7 @@ class Guard:
             self._presence.heartbeat(self._beat)
 
     def _renew(self, silent_s: float) -> None:
-        lines = b"\n".join(self._before + self._running).decode().splitlines()
-        told = (line.split(" ") for line in lines if line)
+        told = _TASK.findall(b"\n".join(self._before + self._running).decode())
         tasks = {task_id: (int(attempt), kind) for task_id, attempt, kind in told}
         running = [(task_id, attempt) for task_id, (attempt, _) in tasks.items()]
         for start in range(0, len(running), MAX_RENEWALS_PER_CALL):
