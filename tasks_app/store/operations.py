@@ -192,9 +192,9 @@ class Operations(Reader):
         long as it goes on, however often the leases in it are renewed.
         """
         cursor, _, after = operation.place.removeprefix(_AMONG_RUNNING).partition(b" ")
-        further, found = self._one("zscan", self._keys.leases, int(cursor), count=MAX_BATCH)
+        further, found = self._one("zscan", self._keys.leases, int(cursor), count=MAX_BATCH // 2)
         low, high = _bounds(operation.selection, b"")
-        # A scan may return more than a step takes; the rest is found again at the same cursor.
+        # A scan may return more than it was asked for, and than a step takes: the rest is found again at its cursor.
         members = sorted(member for member, _ in found if member > after and _within(member, low, high))
         batch = members[:MAX_BATCH]
         if len(members) > MAX_BATCH:

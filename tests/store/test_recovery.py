@@ -149,6 +149,8 @@ class TestRefusals:
             told = stage.commands.cancel_many([task.id for task in started], ACTOR)
             assert {error and error.code for error in told.values()} == {"CANCEL_REQUESTED"}
             assert await stage.finish(started[0], TaskStatus.CANCELLED) == "cancelled"
+            stage.commands.pause("default", ACTOR)
+            stage.commands.resume("default", ACTOR)
             stage.client.config_set("maxmemory", 0)
             stage.submit()
 

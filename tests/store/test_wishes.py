@@ -126,3 +126,13 @@ def test_the_worker_is_called_at_once(wishes: Wishes, redis_client: redis.Redis,
         heard = listening.get_message(timeout=5)
     assert heard is not None
     assert heard["data"] == b'{"told":true}'
+
+
+@pytest.mark.real_redis
+def test_a_server_that_is_full_takes_it(wishes: Wishes, presence: Presence, redis_client: redis.Redis) -> None:
+    redis_client.config_set("maxmemory", 1)
+    try:
+        wishes.tell("w", Wish.STOP, ACTOR)
+    finally:
+        redis_client.config_set("maxmemory", 0)
+    assert presence.heartbeat(BEAT) is Wish.STOP

@@ -1,5 +1,5 @@
 -- Pauses a queue. ARGV: actor, address, request id, queue, reason, until (epoch ms or '').
---#include arguments clock audit announce
+--#include arguments clock unhindered audit announce
 expect('ttttto')
 local queue = ARGV[4]
 if redis.call('SISMEMBER', QUEUES, queue) == 0 then

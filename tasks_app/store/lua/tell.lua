@@ -1,7 +1,7 @@
 -- Tells a worker to be quiet, to resume or to stop. The wish stands in Redis until the worker has left, and each of its
 -- heartbeats brings it; the message only makes the next one come soon. A worker that is to stop is past the other two.
 -- ARGV: actor, address, request id, worker, wish.
---#include arguments clock audit
+--#include arguments clock unhindered audit
 expect('ttttt')
 local worker, wish = ARGV[4], ARGV[5]
 if not redis.call('ZSCORE', WORKERS, worker) then
