@@ -56,6 +56,24 @@ def test_a_worker_killed_at_once_loses_nothing_even_with_no_other_alive(fleet: F
     assert {fleet.task(task_id).attempt for task_id in ids} == {2}
 
 
+def test_what_an_idle_worker_is_handed_while_it_is_frozen_runs_elsewhere_after_a_lease(fleet: Fleet) -> None:
+    first = fleet.worker(concurrency=5)
+    fleet.wait_for([fleet.submit("ledger")], TaskStatus.SUCCEEDED)  # it knows the queue's bell
+    victim = fleet.worker_id(first)
+    until(lambda: any("b" in c["flags"] and c["idle"] == "0" for c in fleet.client.client_list()), what="its claim waits")
+    first.send(signal.SIGSTOP)
+    ids = fleet.submit_many(3, "ledger", max_attempts=3)
+    assert {fleet.task(task_id).worker_id for task_id in ids} == {victim}
+    second = fleet.worker(concurrency=5)
+    fleet.wait_for(ids, TaskStatus.SUCCEEDED, timeout=LEASE_S + 3)
+    first.send(signal.SIGCONT)
+    until(lambda: "TASK_LEASE_LOST" in first.text, what="it has found its leases lost")
+    successor = fleet.worker_id(second)
+    for task_id in ids:
+        task = fleet.task(task_id)
+        assert (task.status, task.attempt, task.worker_id) == (TaskStatus.SUCCEEDED, 2, successor)
+
+
 def test_a_task_that_kills_its_worker_is_buried_and_the_others_finish(fleet: Fleet) -> None:
     poison = fleet.submit("crash", max_attempts=3, priority=9)
     parent = fleet.start("runworker", "--concurrency", "2", "--processes", "2")
