@@ -60,7 +60,10 @@ def test_what_an_idle_worker_is_handed_while_it_is_frozen_runs_elsewhere_after_a
     first = fleet.worker(concurrency=5)
     fleet.wait_for([fleet.submit("ledger")], TaskStatus.SUCCEEDED)  # it knows the queue's bell
     victim = fleet.worker_id(first)
-    until(lambda: any("b" in c["flags"] and c["idle"] == "0" for c in fleet.client.client_list()), what="its claim waits")
+    clients = fleet.client.client_list
+    until(
+        lambda: any("b" in one["flags"] and one["idle"] == "0" for one in clients()), what="its claim has begun to wait"
+    )
     first.send(signal.SIGSTOP)
     ids = fleet.submit_many(3, "ledger", max_attempts=3)
     assert {fleet.task(task_id).worker_id for task_id in ids} == {victim}
