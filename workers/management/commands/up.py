@@ -123,6 +123,7 @@ class Command(LongCommand):
             "",
         ]
         self.stdout.write("\n".join(lines))
+        self.stdout.flush()  # whoever reads it through a pipe or a file waits for it as well
 
 
 def _first_request(place: str) -> list[str]:
