@@ -55,6 +55,7 @@ async def test_quiet_resume_and_stop(tab: Tab, stage: Stage, queries: Queries, w
     await dialog.get_by_role("button", name="Leave it").click()
     assert queries.worker(worker).told is None
     await row.get_by_role("button", name=f"Stop… {worker}").click()
+    await expect(dialog.get_by_role("button", name="Leave it")).to_be_focused()  # the answer to the click is here
     async with tab.page.expect_response(re.compile("/stop/$")) as caught:
         await dialog.get_by_role("button", name="Stop").click()
     assert (await caught.value).status == 202
