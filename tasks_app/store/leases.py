@@ -109,7 +109,7 @@ class Leases:
         ``queues`` are served strictly in order, each from p9 to p0. Without any, all queues are, starting at another
         one each time. Where an answer was lost, the next call brings its tasks, as long as their leases last.
         """
-        reply = await self._scripts.run("claim", *self._claim(worker_id, queues, limit))
+        reply = await self._scripts.run("claim", *self._claim_arguments(worker_id, queues, limit))
         return self._claimed(*reply)
 
     async def claim_at_bell(
@@ -123,7 +123,7 @@ class Leases:
         """
         bells = [self._keys.wake(queue) for queue in (*(queues or await self._every_queue()), _own_bell(worker_id))]
         wait: tuple[Argument, ...] = ("BLPOP", *bells, min(timeout_s, self._longest_wait_s))
-        rung, reply = await self._scripts.run_behind(wait, "claim", *self._claim(worker_id, queues, limit))
+        rung, reply = await self._scripts.run_behind(wait, "claim", *self._claim_arguments(worker_id, queues, limit))
         if rung is not None and rung[0] == self._keys.wake("*").encode():
             self._names_at = float("-inf")  # a queue was born: listen to its bell from the next wait on
         return rung is not None, self._claimed(*reply)
@@ -137,7 +137,7 @@ class Leases:
                 pipe.pexpire(bell, _OWN_BELL_MS)
                 await pipe.execute()
 
-    def _claim(self, worker_id: str, queues: tuple[str, ...], limit: int) -> tuple[str | int, ...]:
+    def _claim_arguments(self, worker_id: str, queues: tuple[str, ...], limit: int) -> tuple[str | int, ...]:
         return (worker_id, min(limit, MAX_CLAIM), self._turn, *queues)
 
     def _claimed(self, taken: Any, absorbed: Any) -> ClaimReply:

@@ -1,22 +1,24 @@
-"""``manage.py tasks``, run in the test's own process."""
+"""Commands of ``manage.py``, run in the test's own process."""
 
 from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management import call_command
 
 
 class Ran:
-    """How a command ended and what it wrote."""
+    """How ``manage.py tasks`` ended and what it wrote; a subclass names another command."""
+
+    command: ClassVar[str] = "tasks"
 
     def __init__(self, *words: str) -> None:
         out, err = io.StringIO(), io.StringIO()
         self.code: int | str | None = 0
         try:
-            call_command("tasks", *words, stdout=out, stderr=err)
+            call_command(self.command, *words, stdout=out, stderr=err)
         except SystemExit as end:
             self.code = end.code
         self.out, self.err = out.getvalue(), err.getvalue()

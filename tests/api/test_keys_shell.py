@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from tests.api import shell
 from tests.api.client import Api
 from tests.api.conftest import Configure
 
 
-class Ran:
-    """One call of the command: its exit code and what it wrote."""
+class Ran(shell.Ran):
+    """One call of the command."""
 
-    def __init__(self, *words: str) -> None:
-        out, err = io.StringIO(), io.StringIO()
-        self.code: int | str | None = 0
-        try:
-            call_command("apikey", *words, stdout=out, stderr=err)
-        except SystemExit as end:
-            self.code = end.code
-        self.out, self.err = out.getvalue(), err.getvalue()
+    command = "apikey"
 
 
 @pytest.fixture

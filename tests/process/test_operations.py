@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 import time
 
@@ -13,20 +12,10 @@ from tasks_app.domain.task import Task
 from tasks_app.store.operations import Operations
 from tests.process.fleet import Fleet, Process
 from tests.process.test_scheduler import leader
+from tests.support.operations import press
 from tests.support.until import until
 
 DEAD = 6000
-ASKED = json.dumps({"action": "requeue", "filter": {"status": "dead_lettered"}})
-
-
-def press(port: int) -> tuple[int, dict[str, object]]:
-    """Ask for everything dead to be requeued; how it was answered."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("POST", "/api/v1/operations", ASKED, {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    body = json.loads(answer.read())
-    connection.close()
-    return answer.status, body
 
 
 def web(fleet: Fleet) -> tuple[Process, int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
 import signal
 import statistics
@@ -17,9 +15,9 @@ from tasks_app.domain.task import Task
 from tasks_app.store.operations import Operations
 from tests.benchmarks.figures import Figures
 from tests.benchmarks.stage import Stage
+from tests.support.operations import press
 
 DEAD = 100_000
-ASKED = json.dumps({"action": "requeue", "filter": {"status": "dead_lettered"}})
 BETWEEN_SUBMITS_S = 0.002
 LOOK_EVERY = 10
 PATIENCE_S = 60.0
@@ -41,7 +39,7 @@ def at_large(stage: Stage) -> Figures:
     with stage.web(1) as port, stage.processes([["runscheduler"], ["runscheduler"]], {}) as pids:
         stage.wait_for(lambda: stage.queries.leader() is not None, PATIENCE_S)
         begun = time.perf_counter()
-        status, body = _press(port)
+        status, body = press(port)
         answered_s = time.perf_counter() - begun
         if (status, body.get("total")) != (202, DEAD):
             raise RuntimeError(f"The request was answered with {status}: {body}")
@@ -51,7 +49,7 @@ def at_large(stage: Stage) -> Figures:
         killed_at = time.perf_counter()
         half = carried.now()
         missing = DEAD + carried.submitted - stage.having(TaskStatus.QUEUED, TaskStatus.DEAD_LETTERED)
-        again, _ = _press(port)
+        again, _ = press(port)
         stage.wait_for(lambda: carried.now().done > half.done, PATIENCE_S)
         pause_s = time.perf_counter() - killed_at
         second_s = carried.watch(until_done=DEAD)
@@ -103,15 +101,6 @@ class _Carried:
                 raise TimeoutError("The operation does not come on")
             time.sleep(BETWEEN_SUBMITS_S)
         return time.perf_counter() - begun
-
-
-def _press(port: int) -> tuple[int, dict[str, object]]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("POST", "/api/v1/operations", ASKED, {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    body = json.loads(answer.read())
-    connection.close()
-    return answer.status, body
 
 
 def _kill_leader(stage: Stage, pids: list[int]) -> None:
