@@ -10,7 +10,8 @@ import getpass
 import socket
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,28 @@ from tasks_app.store.commands import MAX_BATCH, Purged
 from tasks_app.store.purging import purge_steps
 
 Outputs = Iterator[Output | DtqError]
+
+_SUBMIT_WORDS = {
+    "task_type": "TYPE",
+    "payload": "JSON",
+    "queue": "--queue",
+    "priority": "--priority",
+    "max_attempts": "--max-attempts",
+    "timeout_ms": "--timeout-ms",
+    "delay_seconds": "--delay",
+    "run_at": "--run-at",
+    "idempotency_key": "--key",
+    "metadata": "--metadata",
+}
+_FILTER_WORDS = {
+    "status": "--status",
+    "queue": "--queue",
+    "task_type": "--type",
+    "worker_id": "--worker",
+    "fingerprint": "--fingerprint",
+    "created_after": "--after",
+    "created_before": "--before",
+}
 
 
 def actor() -> Actor:
@@ -51,7 +74,8 @@ def submit(args: Namespace) -> Outputs:
         "idempotency_key": args.key,
         "metadata": strict_json.loads(args.metadata),
     }
-    receipt = runtime.commands().submit(to_submission(raw))
+    with _in_words(_SUBMIT_WORDS):
+        receipt = runtime.commands().submit(to_submission(raw))
     if args.wait is None:
         yield output.submitted(receipt)
     else:
@@ -171,8 +195,10 @@ def begin(args: Namespace) -> Outputs:
     chosen = {name: value for name, value in given.items() if value is not None}
     if bool(chosen) == args.all:
         raise ValidationError({"begin": ["wants either a filter or --all"]})
-    action, selection = to_selection({"action": args.action, "filter": chosen})
-    yield _operation(runtime.operations().begin(action, selection, actor()).id)
+    with _in_words(_FILTER_WORDS):
+        action, selection = to_selection({"action": args.action, "filter": chosen})
+        begun = runtime.operations().begin(action, selection, actor())
+    yield _operation(begun.id)
 
 
 def show_operation(args: Namespace) -> Outputs:
@@ -202,7 +228,7 @@ def audit(args: Namespace) -> Outputs:
     yield output.audit(runtime.queries().audit(args.cursor, args.limit, args.task))
 
 
-def _each(args: Namespace, act: Callable[[str, Actor], None], outcome: str) -> Outputs:
+def _each(args: Namespace, act: Callable[[str, Actor], object], outcome: str) -> Outputs:
     who = actor()
     for task_id in args.ids:
         try:
@@ -222,6 +248,16 @@ def _operation(operation_id: str) -> Output:
 def _purged(step: Callable[[], Purged]) -> Output:
     *_, purged = purge_steps(step)
     return output.purged(purged)
+
+
+@contextmanager
+def _in_words(words: Mapping[str, str]) -> Iterator[None]:
+    """Names what was typed where a rule of the API names a field. Raises ValidationError."""
+    try:
+        yield
+    except ValidationError as error:
+        fields = {name.removeprefix("filter."): rules for name, rules in error.fields.items()}
+        raise ValidationError({words.get(name, name): rules for name, rules in fields.items()}) from error
 
 
 def _payload(argument: str) -> str | bytes:

@@ -158,11 +158,12 @@ def test_a_refusal_ends_with_one_line_and_code_1_and_keeps_no_other_task_waiting
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["submit", "1"], "task_type must match"),
+        (["submit", "1"], "TYPE must match"),
         (["submit", "echo", "{"], "Not JSON"),
         (["submit", "echo", "@/no/such/file"], "No such file"),
-        (["submit", "echo", "[]"], "payload must be an object"),
+        (["submit", "echo", "[]"], "JSON must be an object"),
         (["submit", "echo", "--metadata", "x"], "Not JSON"),
+        (["submit", "echo", "--max-attempts", "0"], "--max-attempts must be a whole number"),
         (["list", "--cursor", "x"], "cursor"),
         (["list", "--after", "soon"], "--after must be ISO 8601"),
         (["pause", "default", "--until", "soon"], "--until must be ISO 8601"),
@@ -179,6 +180,7 @@ def test_what_was_asked_wrongly_ends_with_code_2(run: type[Ran], api: Api, words
     "words",
     [
         [],
+        ["submit", "echo", "--delay", "1", "--run-at", "2030-01-31T12:00:00Z"],
         ["fly"],
         ["show"],
         ["list", "--limit", "0"],

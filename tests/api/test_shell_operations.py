@@ -38,9 +38,13 @@ def test_operations_are_begun_listed_shown_and_aborted(run: type[Ran], api: Api)
     [
         (["cancel"], "begin wants either a filter or --all"),
         (["cancel", "--all", "--queue", "mail"], "begin wants either a filter or --all"),
-        (["cancel", "--queue", "No Queue"], "filter.queue is malformed"),
-        (["requeue", "--after", "yesterday"], "filter.created_after must be ISO 8601"),
-        (["requeue", "--status", "queued"], "status must be one of"),
+        (["cancel", "--queue", "No Queue"], "--queue is malformed"),
+        (["requeue", "--after", "yesterday"], "--after must be ISO 8601"),
+        (["requeue", "--status", "queued"], "--status must be one of"),
+        (["cancel", "--type", "no type"], "--type is malformed"),
+        (["cancel", "--worker", ""], "--worker is malformed"),
+        (["cancel", "--before", "2030-01-31"], "--before must be ISO 8601"),
+        (["cancel", "--fingerprint", "0123456789abcdef"], "--fingerprint is for dead-lettered tasks"),
     ],
 )
 def test_an_operation_that_makes_no_sense_is_usage(run: type[Ran], words: list[str], why: str) -> None:
