@@ -157,7 +157,7 @@ class Worker:
         )
         self._leaving = Leaving(self._leases, worker_id, self._executor, self._leased, self._duty)
         self._reaper = Reaper(self._leases, worker_id, self._queues, self._rng)
-        self._fetcher = self._make_fetcher(self._duty.off)
+        self._renew_fetcher()
         self._scheduler = (
             None if self._schedule is None else Scheduler(self._schedule, worker_id, self._duty.leaving, self._rng)
         )
@@ -186,15 +186,16 @@ class Worker:
             guard=self._guard,
         )
 
-    def _make_fetcher(self, off: asyncio.Event) -> Fetcher:
-        return Fetcher(
+    def _renew_fetcher(self) -> None:
+        self._off = self._duty.off
+        self._fetcher = Fetcher(
             self._leases,
             self._identity.worker_id,
             self._queues,
             self._slots,
             self._executor,
             self._reaper,
-            off,
+            self._off,
             announce=self._announce,
         )
 
@@ -212,9 +213,7 @@ class Worker:
     async def _fetch(self) -> None:
         """Take tasks whenever the worker is to, until it leaves. Claims that are answered too late go to others."""
         while True:
-            off = self._duty.off
-            self._fetcher = self._make_fetcher(off)
-            await self._loop_task("fetcher", self._fetcher.run_once, off)
+            await self._loop_task("fetcher", self._fetcher.run_once, self._off)
             if self._fetcher.unstarted:
                 await self._leaving.give_back(self._fetcher.unstarted)
             if self._duty.quiet:
@@ -222,6 +221,7 @@ class Worker:
                 await self._duty.decided.wait()
             if self._duty.leaving.is_set():
                 return
+            self._renew_fetcher()
             self._reaper.postpone()  # an outage meanwhile was not noticed here
 
     async def _leave(self, scheduling: asyncio.Task[None] | None) -> None:
