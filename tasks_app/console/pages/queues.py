@@ -11,31 +11,29 @@ from django.urls import reverse
 
 from tasks_app.console.fragments import Fragment, LivePage, Reading
 from tasks_app.console.presenters.forecast import Forecast, drain_forecast
-from tasks_app.console.presenters.queues import pausing, purging
+from tasks_app.console.presenters.queues import Serving, pausing, purging, serving
 from tasks_app.console.presenters.tasks import row
-from tasks_app.console.presenters.waiting import ALIVE, serves
 from tasks_app.domain.snapshot import QueueFlow, QueueInfo, TaskFilter, WorkerInfo
 from tasks_app.domain.status import TaskStatus
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLine:
-    """A queue with what the last minutes say of it. ``workers``: how many live ones serve it."""
+    """A queue with what the last minutes say of it, and who serves it."""
 
     info: QueueInfo
     flow: QueueFlow | None
     forecast: Forecast
-    workers: int
+    serving: Serving
 
 
 def queue_lines(queues: list[QueueInfo], flows: dict[str, QueueFlow], workers: list[WorkerInfo]) -> list[QueueLine]:
     """The queues with the most waiting first, then by name."""
-    alive = [worker for worker in workers if worker.state in ALIVE]
     lines = []
     for info in queues:
         flow = flows.get(info.name)
         forecast = drain_forecast(info.queued, flow, paused=info.pause is not None)
-        lines.append(QueueLine(info, flow, forecast, sum(serves(worker, info.name) for worker in alive)))
+        lines.append(QueueLine(info, flow, forecast, serving(info.name, workers)))
     return sorted(lines, key=lambda line: (-line.info.queued, line.info.name))
 
 
