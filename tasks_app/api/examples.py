@@ -134,6 +134,7 @@ WORKER: dict[str, Any] = {
     "failed": 17,
     "running": [TASK_ID],
     "note": "",
+    "drain_timeout_ms": 30_000,
     "told": None,
 }
 _TOLD: dict[str, Any] = {"by": "key:deploy", "at": "2026-01-31T12:00:01.000Z"}

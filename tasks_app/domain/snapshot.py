@@ -81,7 +81,8 @@ class WorkerInfo:
     ``told`` is the wish that stands for it, which its state follows with its next heartbeat.
 
     ``turned_at``: when its fetch loop last began a turn. ``idle_since``: since when it has had room for tasks and got
-    none. Both are 0 when it has not said. ``task_types`` is ``None`` when it knows too many to name, or is gone.
+    none. Both are 0 when it has not said. ``task_types`` is ``None`` when it knows too many to name, or is gone;
+    ``drain_timeout_ms`` when it has not said.
     """
 
     id: str
@@ -101,6 +102,7 @@ class WorkerInfo:
     turned_at: int = 0
     idle_since: int = 0
     task_types: tuple[str, ...] | None = None
+    drain_timeout_ms: int | None = None
     told: Told | None = None
 
 

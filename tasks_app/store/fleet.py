@@ -14,10 +14,9 @@ from tasks_app.domain.submission import QUEUE_PATTERN
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.keys import GROUP
-from tasks_app.store.presence import MANY_TYPES
 from tasks_app.store.reader import Pipeline
-from tasks_app.store.scripts import heartbeat_ttl_ms
 from tasks_app.store.stats import Stats
+from tasks_app.store.worker_records import decode_worker
 
 _WAITING = (TaskStatus.QUEUED, TaskStatus.PENDING, TaskStatus.RETRYING)
 
@@ -60,7 +59,7 @@ class Fleet(Stats):
         now = time[0] * 1000 + time[1] // 1000
         records, wishes = found[::2], found[1::2]
         infos = [
-            self._worker_info(worker_id, at, record, told, now)
+            decode_worker(worker_id, at, record, told, now=now, config=self._config)
             for (worker_id, at), record, told in zip(ids, records, wishes, strict=True)
         ]
         return sorted(infos, key=lambda info: info.id)
@@ -77,7 +76,8 @@ class Fleet(Stats):
         time, seen_at, record, told = self._all(read)
         if seen_at is None:
             raise NotFound(f"There is no worker {worker_id}")
-        return self._worker_info(worker_id, codec.moment(seen_at), record, told, time[0] * 1000 + time[1] // 1000)
+        now = time[0] * 1000 + time[1] // 1000
+        return decode_worker(worker_id, codec.moment(seen_at), record, told, now=now, config=self._config)
 
     def leader(self) -> str | None:
         """The worker or scheduler that leads, if any. One round trip."""
@@ -158,38 +158,6 @@ class Fleet(Stats):
             delivered = 0 if isinstance(summary, Exception) else int(summary["pending"])
             waiting[band] = max(0, total - delivered)
         return waiting
-
-    def _worker_info(
-        self, worker_id: str, seen_at: int, record: dict[bytes, bytes], told: dict[bytes, bytes], now: int
-    ) -> WorkerInfo:
-        texts = {codec.name(field): codec.name(value) for field, value in record.items()}
-        state = texts.get("state", "gone")
-        if record and now - seen_at > heartbeat_ttl_ms(self._config) // 2:
-            state = "late"
-        return WorkerInfo(
-            id=worker_id,
-            state=state,
-            host=texts.get("host", ""),
-            pid=codec.number(texts.get("pid")),
-            version=texts.get("version", ""),
-            started_at=codec.moment(texts.get("started_at")),
-            seen_at=seen_at,
-            concurrency=codec.number(texts.get("concurrency")),
-            occupied=codec.number(texts.get("occupied")),
-            queues=tuple(filter(None, texts.get("queues", "").split(","))),
-            processed=codec.number(texts.get("processed")),
-            failed=codec.number(texts.get("failed")),
-            running=codec.decode_running(texts.get("running", "[]")),
-            note=texts.get("note", ""),
-            turned_at=codec.moment(texts.get("turned_at")),
-            idle_since=codec.moment(texts.get("idle_since")),
-            task_types=_types(texts.get("task_types")),
-            told=codec.decode_told(told),
-        )
-
-
-def _types(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None or text == MANY_TYPES else tuple(filter(None, text.split(",")))
 
 
 def _born_at(task_id: str) -> int | None:

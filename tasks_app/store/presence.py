@@ -41,7 +41,7 @@ class Fetching(NamedTuple):
 class Heartbeat:
     """What a worker says of itself. ``started_at_s`` is the host's clock: it is shown, and decides nothing.
 
-    ``fetching`` is ``None`` where nobody can say, and leaves what was said before.
+    ``fetching`` and ``drain_timeout_s`` are ``None`` where nobody can say, and leave what was said before.
     """
 
     worker_id: str
@@ -59,6 +59,7 @@ class Heartbeat:
     note: str = ""
     task_types: tuple[str, ...] = ()
     fetching: Fetching | None = None
+    drain_timeout_s: float | None = None
 
 
 class Presence:
@@ -97,6 +98,8 @@ class Presence:
             "note": beat.note,
             "task_types": ",".join(beat.task_types) if len(beat.task_types) <= MAX_TYPES else MANY_TYPES,
         }
+        if beat.drain_timeout_s is not None:
+            fields["drain_timeout_ms"] = round(beat.drain_timeout_s * 1000)
         flat = [part for field in fields.items() for part in field]
         fetching = ("", "") if beat.fetching is None else beat.fetching
         wish = self._scripts.run("heartbeat", beat.worker_id, self._ttl_ms, *fetching, *flat).decode(errors="replace")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tasks_app.store.presence import Heartbeat, Presence
+from tasks_app.store.wishes import Wishes
 from tests.api.client import Api
 from tests.api.shell import Ran
 
 if TYPE_CHECKING:
     import redis
+
+    from tasks_app.domain.snapshot import WorkerInfo
 
 WISHES = ("quiet", "resume", "stop")
 
@@ -56,6 +59,21 @@ def test_who_is_not_there(api: Api, presence: Presence, redis_client: redis.Redi
     left = api.post(f"workers/w1/{wish}")
     assert (left.status, "has left" in left.body["message"]) == (404, True)
     assert api.get("audit").body["items"] == []
+
+
+def test_one_that_leaves_at_once_was_told(api: Api, presence: Presence, monkeypatch: pytest.MonkeyPatch) -> None:
+    tell = Wishes.tell
+
+    def and_it_leaves(wishes: Wishes, *args: Any) -> WorkerInfo:
+        told = tell(wishes, *args)
+        presence.leave("w1")
+        return told
+
+    monkeypatch.setattr(Wishes, "tell", and_it_leaves)
+    beat(presence)
+    answer = api.post("workers/w1/stop")
+    assert (answer.status, answer.body["id"], answer.body["told"]["wish"]) == (202, "w1", "stop")
+    assert api.get("workers/w1").status == 404
 
 
 @pytest.mark.parametrize("wish", WISHES)

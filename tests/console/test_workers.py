@@ -82,7 +82,10 @@ def test_a_stop_is_asked_about_first(htmx: Client, browser: Client, presence: Pr
     presence.heartbeat(BEAT)
     question = htmx.post(f"{PATH}/stop/", {"ask": "1"})
     assert question.status_code == 428
-    assert "2 tasks that run finish" in question.text
+    assert "lets the 2 tasks that run finish for as long as it drains, gives the rest" in question.text
+    presence.heartbeat(replace(BEAT, drain_timeout_s=90))
+    question = htmx.post(f"{PATH}/stop/", {"ask": "1"})
+    assert "lets the 2 tasks that run finish for 1m 30s at most, gives the rest" in question.text
     page = browser.post(f"{PATH}/stop/", {"ask": "1"}, headers={"referer": "http://testserver/workers/"})
     assert 'name="back" value="http://testserver/workers/"' in page.text
     assert queries.workers()[0].told is None
@@ -123,3 +126,26 @@ def test_a_fleet_that_is_quiet_as_a_whole_says_so(htmx: Client, presence: Presen
     presence.heartbeat(replace(BEAT, worker_id="host-2-0badcafe", queues=("other",)))
     assert "Every worker is quiet" not in htmx.get("/").text
     assert "Every worker that serves queue mail is quiet" in htmx.get(f"/tasks/{task_id}/").text
+
+
+@pytest.mark.parametrize(
+    ("states", "cell", "words"),
+    [
+        ([], "none", "no worker serves it"),
+        (["draining"], "none", "no worker serves it"),
+        (["quiet"], "1 quiet", "its only worker is quiet"),
+        (["quiet", "quiet", "draining"], "2 quiet", "its 2 workers are quiet"),
+        (["ready"], "1", "1 worker serves it"),
+        (["ready", "busy", "quiet"], "2", "2 workers serve it, 1 more is quiet"),
+    ],
+)
+def test_a_queue_tells_who_serves_it(
+    htmx: Client, presence: Presence, stage: Stage, states: list[str], cell: str, words: str
+) -> None:
+    stage.submit(queue="mail")
+    presence.heartbeat(replace(BEAT, worker_id="elsewhere", queues=("other",)))
+    for number, state in enumerate(states):
+        presence.heartbeat(replace(BEAT, worker_id=f"w{number}", state=state))
+    mark = "" if cell.isdecimal() else ' class="error-line"'
+    assert f'<span title="{words}"{mark}>{cell}</span>' in htmx.get("/queues/").text
+    assert f">{words}</span>" in htmx.get("/queues/mail/").text

@@ -34,6 +34,12 @@ def test_who_cannot_say_leaves_what_was_said(presence: Presence, queries: Querie
     assert (after.state, after.turned_at, after.idle_since) == ("busy", before.turned_at, before.idle_since)
 
 
+def test_the_drain_timeout_is_the_workers_own(presence: Presence, queries: Queries) -> None:
+    assert told(presence, queries).drain_timeout_ms is None
+    assert told(presence, queries, drain_timeout_s=0.25).drain_timeout_ms == 250
+    assert told(presence, queries, state="draining").drain_timeout_ms == 250
+
+
 @pytest.mark.parametrize(
     ("types", "known"),
     [

@@ -34,7 +34,8 @@ def wishes(redis_client: redis.Redis, presence: Presence) -> Wishes:
 
 def test_it_stands_until_it_is_taken_back(wishes: Wishes, presence: Presence, queries: Queries) -> None:
     assert presence.heartbeat(BEAT) is None
-    wishes.tell("w", Wish.QUIET, ACTOR)
+    answered = wishes.tell("w", Wish.QUIET, ACTOR)
+    assert answered == queries.worker("w")
     assert [presence.heartbeat(BEAT) for _ in range(2)] == [Wish.QUIET] * 2
     seen = queries.worker("w")
     assert seen.told == Told(Wish.QUIET, "tester", seen.told.at if seen.told else 0)

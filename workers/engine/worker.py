@@ -284,4 +284,5 @@ class Worker:
             note="; ".join(notes),
             task_types=tuple(self._registry.names()),
             fetching=self._fetcher.fetching,
+            drain_timeout_s=self._config.drain_timeout_s,
         )

@@ -32,6 +32,9 @@ class WorkerSerializer(Shape):
     failed = serializers.IntegerField()
     running = serializers.ListField(child=serializers.CharField(), help_text="Ids of tasks.")
     note = serializers.CharField(allow_blank=True)
+    drain_timeout_ms = serializers.IntegerField(
+        allow_null=True, help_text="How long it lets what runs finish when it stops; null: it has not said."
+    )
     told = ToldSerializer(allow_null=True)
 
 

@@ -73,10 +73,10 @@ class WorkerStopView(ApiView):
 
 
 def _tell(request: Request, worker_id: str, wish: Wish) -> Response:
-    """202 with the worker as it is now: it follows in a moment."""
+    """202 with the worker as it was told: it follows in a moment."""
     no_body(request)
-    runtime.wishes().tell(path_part(worker_id, WORKER_ID, "worker"), wish, actor_of(request))
-    return Response(worker_body(runtime.queries().worker(worker_id)), 202)
+    told = runtime.wishes().tell(path_part(worker_id, WORKER_ID, "worker"), wish, actor_of(request))
+    return Response(worker_body(told), 202)
 
 
 class AuditView(ApiView):

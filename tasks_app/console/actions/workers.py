@@ -6,11 +6,11 @@ import secrets
 
 from django.http import HttpRequest, HttpResponse
 
-from tasks_app.conf import config
 from tasks_app.console.access import actor_of
 from tasks_app.console.actions.answers import Said, answer, ask, failed
 from tasks_app.console.actions.guarded import action as guarded
 from tasks_app.console.doors import View
+from tasks_app.console.presenters.numbers import duration
 from tasks_app.domain.errors import DtqError
 from tasks_app.domain.roles import Right
 from tasks_app.domain.wish import Wish
@@ -34,8 +34,8 @@ def tell(wish: Wish) -> View:
         try:
             if request.POST.get("ask"):
                 info = queries().worker(worker_id)
-                context = {"key": secrets.token_hex(8), "info": info, "drain_s": round(config().drain_timeout_s)}
-                return ask(request, "components/stop.html", context)
+                most = None if info.drain_timeout_ms is None else duration(info.drain_timeout_ms)
+                return ask(request, "components/stop.html", {"key": secrets.token_hex(8), "info": info, "most": most})
             wishes().tell(worker_id, wish, actor_of(request))
         except DtqError as error:
             return answer(request, failed(error))
