@@ -13,16 +13,19 @@
     if (!form.matches?.("form[data-acts]")) return;
     const { ctx } = event.detail;
     const status = ctx.response?.status;
-    if (!status) dtq.toast("No answer from the server. Nothing is known to have happened; try again.", "red");
-    else if (status === 403 && !ctx.text?.includes("hx-partial")) {
+    form.querySelector(".toast")?.remove();
+    if (!status) {
+      // What was typed into a dialog stays, and so does the dialog: behind it nobody would read the message.
+      const within = form.closest("dialog[open]") && form;
+      dtq.toast("No answer from the server. Nothing is known to have happened; try again.", "red", within);
+    } else if (status === 403 && !ctx.text?.includes("hx-partial")) {
       dtq.toast("Nothing was done: this page is from an earlier session. Reload it and try again.", "red");
     } else if (status >= 500 && !ctx.text?.includes("hx-partial")) {
       dtq.toast(`The server failed (${status}). Try again.`, "red");
     }
     dtq.lastAction = Date.now();
     if (status && status !== 428) {
-      // A name typed wrong leaves its dialog open for another try.
-      if (status < 300 || !form.hasAttribute("data-again")) form.closest("dialog[open]")?.close();
+      form.closest("dialog[open]")?.close();
       if (status < 300) document.dispatchEvent(new CustomEvent("dtq:done", { detail: { form } }));
       dtq.acted?.();
     }

@@ -17,11 +17,11 @@ window.dtq = window.dtq || {};
     }, 500);
   }
 
-  dtq.toast = (text, tone = "grey") => {
+  dtq.toast = (text, tone = "grey", where = null) => {
     // The server's own markup, so that both kinds look the same.
     const node = document.getElementById(`toast-${tone}`).content.firstElementChild.cloneNode(true);
     node.querySelector("div").textContent = text;
-    box().append(node);
+    (where || box()).append(node);
   };
 
   document.addEventListener("click", (event) => event.target.closest?.("[data-dismiss]")?.closest(".toast")?.remove());

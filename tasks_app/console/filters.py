@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 
 from tasks_app.domain.errors import ValidationError
 from tasks_app.domain.snapshot import TaskFilter
@@ -16,7 +17,7 @@ SINCE_MS = {"15m": 900_000, "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_00
 SINCE_WORDS = {"15m": "last 15 minutes", "1h": "last hour", "24h": "last 24 hours", "7d": "last 7 days"}
 
 _WHOLE_ID = re.compile(r"[0-9a-f]{32}")
-_QUALIFIERS = frozenset({"type", "queue", "status", "worker"})
+_QUALIFIERS = ("type", "queue", "status", "worker")
 _STATUS_WORDS = {
     "scheduled": TaskStatus.PENDING,
     "dead": TaskStatus.DEAD_LETTERED,
@@ -49,14 +50,7 @@ class ListFilter:
     @property
     def search_text(self) -> str:
         """The filter as one would type it into the search box."""
-        parts = [
-            ("type", self.task_type),
-            ("queue", self.queue),
-            ("status", self.status or ""),
-            ("worker", self.worker),
-        ]
-        words = [f"{name}:{value}" for name, value in parts if value]
-        return " ".join([*words, self.q] if self.q else words)
+        return _typed({**dict(self.pairs), "q": self.q})
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -145,6 +139,23 @@ def parse_search(text: str) -> Search:
     if q:
         params["q"] = q
     return Search(params=tuple(params.items()))
+
+
+def searched(request: HttpRequest) -> str:
+    """What would have to stand in the search box to get to this address, sensible or not; empty for other pages."""
+    match = request.resolver_match
+    if match is None or match.namespace != "console":
+        return ""
+    if match.url_name == "task":
+        return str(match.kwargs["task_id"])
+    if match.url_name == "search":
+        return request.GET.get("q", "")
+    return _typed(request.GET) if match.url_name == "tasks" else ""
+
+
+def _typed(params: Mapping[str, str]) -> str:
+    words = [f"{name}:{params[name]}" for name in _QUALIFIERS if params.get(name)]
+    return " ".join([*words, params["q"]] if params.get("q") else words)
 
 
 def _status(text: str, problems: dict[str, list[str]]) -> TaskStatus | None:

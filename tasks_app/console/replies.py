@@ -9,6 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 
+from tasks_app.console.filters import searched
 from tasks_app.console.frame import frame_context
 from tasks_app.domain.errors import (
     CancelRequested,
@@ -84,16 +85,20 @@ def readable_errors(view: Callable[..., HttpResponseBase]) -> Callable[..., Http
     return wrapper
 
 
-def error_page(request: HttpRequest, error: DtqError) -> HttpResponse:
-    """The page for an error; a fragment's request gets one line, which the live stamp shows."""
+def error_page(request: HttpRequest, error: DtqError, heading: str = "", advice: str = "") -> HttpResponse:
+    """The page for an error; a fragment's request gets one line, which the live stamp shows.
+
+    A search that failed stands in the box as it was typed, to be mended. ``heading`` and ``advice``: other than usual.
+    """
     status = status_of(error)
     if request.headers.get("HX-Request") == "true":
         response = HttpResponse(error.message, content_type="text/plain; charset=utf-8", status=status)
     else:
         context = {
             **frame_context(request),
-            "heading": _HEADINGS.get(status, "This did not work"),
-            "advice": _ADVICE.get(status, ""),
+            "search_text": searched(request),
+            "heading": heading or _HEADINGS.get(status, "This did not work"),
+            "advice": advice or _ADVICE.get(status, ""),
             "message": _said(error),
             "status": status,
         }

@@ -123,7 +123,9 @@ async def test_a_purge_wants_the_queues_name(tab: Tab, stage: Stage) -> None:
     dialog = tab.page.locator("#dialog")
     await dialog.get_by_label("Type mail to confirm").fill("male")
     await dialog.get_by_role("button", name="Purge").click()
-    await expect(tab.page.locator("#toasts")).to_contain_text("Nothing was purged")
+    await expect(dialog).to_contain_text("Nothing was purged")
+    await expect(dialog.get_by_label("Type mail to confirm")).to_be_focused()
+    await expect(dialog.get_by_label("Type mail to confirm")).to_have_value("male")
     assert stage.status(task_id) == "queued"
     await dialog.get_by_label("Type mail to confirm").fill("mail")
     await dialog.get_by_role("button", name="Purge").click()

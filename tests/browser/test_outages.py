@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
 
     from tests.browser.site import Site
+    from tests.browser.tab import Tab
     from tests.support.server import PrivateServer
     from tests.support.stage import Stage
 
@@ -126,3 +127,21 @@ async def test_on_a_slow_server_one_request_is_in_flight(site: Site, browser: Br
     await expect(tab.page.locator(".badge", has_text="running")).to_have_count(5, timeout=15_000)
     assert most == 1
     await context.close()
+
+
+async def test_a_dialog_without_an_answer_says_so_and_keeps_what_was_typed(tab: Tab, stage: Stage) -> None:
+    stage.submit(queue="mail")
+    await tab.go("/queues/mail/")
+    await tab.page.get_by_role("button", name="Pause…").click()
+    dialog = tab.page.locator("#dialog")
+    await dialog.get_by_label("Reason").fill("provider is down")
+    await tab.page.route("**/pause/", lambda route: route.abort())
+    for _ in range(2):
+        await dialog.get_by_role("button", name="Pause").click()
+        await expect(dialog.locator(".toast")).to_have_count(1)
+        await expect(dialog).to_contain_text("No answer from the server")
+    await tab.page.unroute("**/pause/")
+    tab.forgive()
+    await dialog.get_by_role("button", name="Pause").click()
+    await expect(dialog).to_be_hidden()
+    await expect(tab.page.locator("#f-queue")).to_contain_text("provider is down")

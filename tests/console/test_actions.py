@@ -121,8 +121,12 @@ async def test_a_purge_asks_for_the_name_with_and_without_a_script(htmx: Client,
 async def test_purges_want_the_name(htmx: Client, stage: Stage) -> None:
     task_id = stage.submit(queue="mail")
     dead = await stage.task(TaskStatus.DEAD_LETTERED)
-    assert htmx.post("/queues/mail/purge/", {"name": "MAIL"}).status_code == 400
-    assert htmx.post("/dlq/purge/", {"name": ""}).status_code == 400
+    for path, typed in (("/queues/mail/purge/", "MAIL"), ("/dlq/purge/", ""), ("/dlq/purge/", "mail")):
+        again = htmx.post(path, {"name": typed})
+        assert again.status_code == 428
+        assert "Nothing was purged: that is not the name." in again.text
+        assert f'name="name" value="{typed}"' in again.text
+    assert "Nothing was purged" not in htmx.post("/dlq/purge/", {"ask": "1"}).text
     assert stage.status(task_id) == "queued"
     assert "1 cancelled." in htmx.post("/queues/mail/purge/", {"name": "mail"}).text
     assert "1 discarded." in htmx.post("/dlq/purge/", {"name": "dead letters"}).text

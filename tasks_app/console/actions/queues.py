@@ -56,13 +56,11 @@ def resume(request: HttpRequest, name: str) -> HttpResponse:
 def purge(request: HttpRequest, name: str) -> HttpResponse:
     """Cancel everything that waits in a queue. Form: ``name``, which must be typed as the queue is called.
 
-    With ``ask`` nothing is purged yet: the answer is the form that asks for the name.
+    With ``ask``, or under another name, nothing is purged: the answer is the form that asks for the name.
     """
-    if request.POST.get("ask"):
+    if not _is_named(request, name):
         what = "Cancels everything that waits in this queue: queued, scheduled and retrying tasks."
         return _ask_for_name(request, name, what)
-    if request.POST.get("name", "").strip() != name:
-        return answer(request, Said(f"Nothing was purged: type the queue's name, {name}, to confirm.", "amber", 400))
     actor = actor_of(request)
     return _purged(request, lambda: commands().purge_queue(name, actor), f"in {name}", "cancelled")
 
@@ -70,16 +68,26 @@ def purge(request: HttpRequest, name: str) -> HttpResponse:
 @action(Right.PURGE, destroys=True)
 def purge_dead_letters(request: HttpRequest) -> HttpResponse:
     """Discard every dead letter. Form: ``name``, which must be ``dead letters``; ``ask`` as for a queue."""
-    if request.POST.get("ask"):
+    if not _is_named(request, DLQ_NAME):
         return _ask_for_name(request, DLQ_NAME, "Discards every dead letter for good.")
-    if request.POST.get("name", "").strip() != DLQ_NAME:
-        return answer(request, Said(f"Nothing was purged: type {DLQ_NAME} to confirm.", "amber", 400))
     actor = actor_of(request)
     return _purged(request, lambda: commands().purge_dlq(actor), "as dead letters", "discarded")
 
 
+def _is_named(request: HttpRequest, name: str) -> bool:
+    return not request.POST.get("ask") and request.POST.get("name", "").strip() == name
+
+
 def _ask_for_name(request: HttpRequest, name: str, what: str) -> HttpResponse:
-    context: dict[str, object] = {"key": secrets.token_hex(8), "url": request.path, "name": name, "what": what}
+    """The question; where it was answered with another name it says so and keeps what was typed."""
+    context: dict[str, object] = {
+        "key": secrets.token_hex(8),
+        "url": request.path,
+        "name": name,
+        "what": what,
+        "typed": request.POST.get("name", ""),
+        "wrong": not request.POST.get("ask"),
+    }
     return ask(request, "components/purge.html", context)
 
 

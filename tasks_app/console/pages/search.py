@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -10,20 +9,19 @@ from django.utils.http import urlencode
 
 from tasks_app.console.doors import seen_by_users
 from tasks_app.console.filters import parse_search
+from tasks_app.console.replies import error_page
 from tasks_app.domain.errors import ValidationError
 
 
 @seen_by_users
 def search(request: HttpRequest) -> HttpResponse:
-    """Send a whole id to its task, anything else to the list it describes."""
+    """Send a whole id to its task, anything else to the list it describes; 400 when it describes none."""
     text = request.GET.get("q", "")
     tasks = reverse("console:tasks")
     try:
         found = parse_search(text)
     except ValidationError as error:
-        why = "; ".join(f"{name} {rule}" for name, rules in error.fields.items() for rule in rules)
-        messages.add_message(request, messages.INFO, f"Search: {why}", extra_tags="amber")
-        return redirect(tasks)
+        return error_page(request, error, "That search does not make sense", "Mend it in the box above.")
     if found.task_id:
         return redirect("console:task", task_id=found.task_id)
     return redirect(f"{tasks}?{urlencode(found.params)}" if found.params else tasks)
