@@ -57,6 +57,16 @@ def test_a_planted_name_breaks_no_page(htmx: Client, presence: Presence, odd: st
     assert htmx.get("/workers/").status_code == 200
 
 
+@pytest.mark.parametrize(("worker_id", "named"), [("host-1-0badcafe", False), ("hostess-1-0badcafe", True)])
+def test_a_host_is_named_beside_an_id_that_does_not_tell_it(
+    htmx: Client, presence: Presence, worker_id: str, named: bool
+) -> None:
+    presence.heartbeat(replace(BEAT, worker_id=worker_id))
+    page = htmx.get("/workers/").text
+    assert ('<span class="sub">host · pid 1 ' in page) is named
+    assert ('<span class="sub">pid 1 ' in page) is not named
+
+
 def test_quiet_and_resume_are_202_and_shown(htmx: Client, presence: Presence, queries: Queries) -> None:
     presence.heartbeat(BEAT)
     answer = htmx.post(f"{PATH}/quiet/")
@@ -131,12 +141,12 @@ def test_a_fleet_that_is_quiet_as_a_whole_says_so(htmx: Client, presence: Presen
 @pytest.mark.parametrize(
     ("states", "cell", "words"),
     [
-        ([], "none", "no worker serves it"),
-        (["draining"], "none", "no worker serves it"),
-        (["quiet"], "1 quiet", "its only worker is quiet"),
-        (["quiet", "quiet", "draining"], "2 quiet", "its 2 workers are quiet"),
-        (["ready"], "1", "1 worker serves it"),
-        (["ready", "busy", "quiet"], "2", "2 workers serve it, 1 more is quiet"),
+        ([], "none", "no worker"),
+        (["draining"], "none", "no worker"),
+        (["quiet"], "1 quiet", "1 worker, quiet"),
+        (["quiet", "quiet", "draining"], "2 quiet", "2 workers, all quiet"),
+        (["ready"], "1", "1 worker"),
+        (["ready", "busy", "quiet"], "2", "3 workers, 1 quiet"),
     ],
 )
 def test_a_queue_tells_who_serves_it(

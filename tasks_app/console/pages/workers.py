@@ -20,9 +20,13 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class WorkerLine:
-    """A worker with the tasks it runs; ``more`` of them are not named here. ``awaited``: what it is told to do."""
+    """A worker with the tasks it runs; ``more`` of them are not named here. ``awaited``: what it is told to do.
+
+    ``host``: its host's name, unless its id opens with that.
+    """
 
     info: WorkerInfo
+    host: str
     look: Look
     running: list[Task]
     more: int
@@ -61,6 +65,7 @@ class WorkersReading(Reading):
         return [
             WorkerLine(
                 info=info,
+                host="" if info.id.startswith(f"{info.host}-") else info.host,
                 look=worker_look(info.state),
                 running=[tasks[i] for i in info.running[:RUNNING_SHOWN] if i in tasks],
                 more=max(0, len(info.running) - RUNNING_SHOWN),

@@ -15,21 +15,23 @@ from tasks_app.domain.snapshot import QueueInfo, WorkerInfo
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How many workers take a queue's tasks, and how many more would if they had not been told to be quiet."""
+    """How many workers take a queue's tasks, and how many more serve it but were told to be quiet."""
 
     taking: int
     quiet: int
 
     @property
     def words(self) -> str:
-        """The same as a sentence, short enough for a tile."""
+        """The same in words, few enough for a tile."""
+        total = self.taking + self.quiet
+        if not total:
+            return "no worker"
+        workers = "1 worker" if total == 1 else f"{total} workers"
+        if not self.quiet:
+            return workers
         if self.taking:
-            sentence = "1 worker serves it" if self.taking == 1 else f"{self.taking} workers serve it"
-            more = f", {self.quiet} more {'is' if self.quiet == 1 else 'are'} quiet" if self.quiet else ""
-            return sentence + more
-        if self.quiet:
-            return "its only worker is quiet" if self.quiet == 1 else f"its {self.quiet} workers are quiet"
-        return "no worker serves it"
+            return f"{workers}, {self.quiet} quiet"
+        return f"{workers}, quiet" if total == 1 else f"{workers}, all quiet"
 
 
 def serving(queue: str, workers: Iterable[WorkerInfo]) -> Serving:
