@@ -179,6 +179,29 @@ def test_why_a_task_is_not_running() -> None:
     assert "it expires instead of running" in _why(replace(TASK, expires_at=100))
 
 
+@pytest.mark.parametrize(
+    ("known", "said", "starts"),
+    [
+        ([None], "", True),
+        ([("echo", "noop")], "", True),
+        (
+            [("noop",)],
+            "No worker that serves queue mail knows type echo: the one that takes it can only fail",
+            False,
+        ),
+        ([(), ("noop",)], "No worker that serves queue mail knows type echo", False),
+        ([("noop",), ("echo",), None], "1 of 3 workers that serve queue mail do not know type echo", True),
+    ],
+)
+def test_workers_that_do_not_know_the_type(known: list[tuple[str, ...] | None], said: str, starts: bool) -> None:
+    elsewhere = replace(WORKER, queues=("other",), task_types=("echo",))
+    quiet = replace(WORKER, state="quiet", task_types=("echo",))
+    told = _why(workers=(elsewhere, quiet, *(replace(WORKER, task_types=types) for types in known)))
+    assert said in told
+    assert ("know" in told) is bool(said)
+    assert ("it should start any moment" in told) is starts
+
+
 def test_the_search_box() -> None:
     assert parse_search("A" * 32).task_id == "a" * 32
     assert dict(parse_search("type:x queue:y status:dead key with words").params) == {

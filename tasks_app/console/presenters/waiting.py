@@ -70,8 +70,16 @@ def _worker_reasons(task: Task, workers: Sequence[WorkerInfo]) -> list[Reason]:
     if not serving:
         names = f"{len(alive)} worker{'s are' if len(alive) > 1 else ' is'} alive"
         return [Reason(f"{names}, but none serves queue {task.queue}", blocks=True)]
-    if all(worker.state == QUIET for worker in serving):
+    taking = [worker for worker in serving if worker.state != QUIET]
+    if not taking:
         return [Reason(f"Every worker that serves queue {task.queue} is quiet: told to take nothing new", blocks=True)]
+    strangers = [worker for worker in taking if not _may_know(worker, task.task_type)]
+    if len(strangers) == len(taking):
+        text = f"No worker that serves queue {task.queue} knows type {task.task_type}"
+        return [Reason(f"{text}: the one that takes it can only fail it", blocks=True)]
+    if strangers:
+        text = f"{len(strangers)} of {len(taking)} workers that serve queue {task.queue}"
+        return [Reason(f"{text} do not know type {task.task_type}: if one of those takes it, it fails")]
     return []
 
 
@@ -89,7 +97,7 @@ def _place_reasons(task: Task, queue: QueueInfo | None, workers: Sequence[Worker
             reasons.append(Reason(f"{beside:,} more wait in its band p{task.priority}, the older ones start first"))
     if serving and used >= slots:
         reasons.append(Reason(f"All {slots:,} slots of the workers that serve it are in use"))
-    elif serving and queue is not None and queue.pause is None:
+    elif any(_may_know(worker, task.task_type) for worker in serving) and queue is not None and queue.pause is None:
         reasons.append(Reason(f"{slots - used:,} of {slots:,} slots are free; it should start any moment"))
     return reasons
 
@@ -100,6 +108,11 @@ def _due_reasons(task: Task, leader: str | None) -> list[Reason]:
     if leader is None:
         reasons.append(Reason("No scheduler leads, so nothing that is due gets queued", blocks=True))
     return reasons
+
+
+def _may_know(worker: WorkerInfo, task_type: str) -> bool:
+    """False when the worker has named all the types it knows, and this is none of them."""
+    return worker.task_types is None or task_type in worker.task_types
 
 
 def serves(worker: WorkerInfo, queue: str) -> bool:
