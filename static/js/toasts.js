@@ -21,6 +21,7 @@ window.dtq = window.dtq || {};
     // The server's own markup, so that both kinds look the same.
     const node = document.getElementById(`toast-${tone}`).content.firstElementChild.cloneNode(true);
     node.querySelector("div").textContent = text;
+    if (where) node.setAttribute("role", "alert"); // the box is a live region, other places are not
     (where || box()).append(node);
   };
 

@@ -25,6 +25,7 @@ async def test_a_worker_works_and_leaves(bench: WorkerBench) -> None:
     await until_async(lambda: bench.queries.workers()[0].processed == 2, what="the heartbeat says so")
     shown = bench.queries.workers()[0]
     assert (shown.state, shown.concurrency, shown.queues, shown.version) == ("ready", 4, ("default",), "test")
+    assert shown.drain_timeout_ms == 300
     assert bench.queries.leader() == shown.id
     worker.stop()
     await bench.runs[0]
