@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -25,11 +25,13 @@ class Starter:
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
         self.started: list[str] = []
+        self.soon: Callable[[str], None] = lambda task_id: None
 
     def start(self, tasks: Sequence[Claimed]) -> None:
         for task in tasks:
             self.slots.take()
             self.started.append(task.id)
+            asyncio.get_running_loop().call_soon(self.soon, task.id)
 
 
 class Bench:
@@ -175,6 +177,16 @@ async def test_an_empty_claim_is_followed_by_one_that_waits_for_a_bell(bench: Be
     assert bench.leases.calls == [("claim", 5), ("claim at bell", 5), ("claim at bell", 5)]
 
 
+async def test_a_task_that_a_bell_brought_begins_before_the_next_wait(bench: Bench) -> None:
+    await bench.drained()
+    bench.offer(1)
+    bench.leases.bell.set()
+    begun: list[str] = []
+    bench.starter.soon = begun.append
+    await bench.fetcher.run_once()
+    assert begun == ["q0-0"]
+
+
 async def at_the_bell(bench: Bench) -> asyncio.Task[None]:
     """A step that waits with its claim."""
     await bench.drained()
@@ -212,12 +224,16 @@ async def test_a_server_that_does_not_answer_is_left_without_its_answer(
     assert bench.fetcher.unstarted == []
 
 
-async def test_an_outage_while_it_leaves_the_bell_is_told(bench: Bench) -> None:
+async def test_an_outage_while_it_leaves_the_bell_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.engine.fetcher.LEAVE_S", 0.01)
     step = await at_the_bell(bench)
     bench.leases.away()
     bench.stop.set()
-    with pytest.raises(StoreUnavailable):
-        await step
+    with capture_logs() as lines:
+        async with asyncio.timeout(1):
+            await step
+    assert [line["event"] for line in lines] == ["BELL_NOT_LEFT"]
+    assert bench.fetcher.unstarted == []
 
 
 async def test_after_an_outage_the_living_renew_before_anybody_reaps(bench: Bench) -> None:

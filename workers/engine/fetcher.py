@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import structlog
 
@@ -54,7 +53,8 @@ class Fetcher:
         self.unstarted: list[tuple[str, int]] = []
         self._turned_at = self._idle_since = time.monotonic()
         self._more = True  # the last claim may have left something, so the next does not wait for a bell
-        self._stopped: asyncio.Future[Any] | None = None
+        self._at_bell: asyncio.Timeout | None = None
+        self._leaver: asyncio.Task[None] | None = None
         self._failed = False
         # Half of the slots at a time: one half runs here while Redis fetches the other, so neither waits for the other.
         self._most = min(MAX_CLAIM, (slots.concurrency + 1) // 2)
@@ -98,31 +98,32 @@ class Fetcher:
             self._reaper.postpone()
         self._take(reply)
         self._more = len(reply.tasks) == limit or bool(reply.absorbed)
-        if rung and not reply.tasks:
-            self._reaper.hurry()
+        if rung:
+            if not reply.tasks:
+                self._reaper.hurry()
+            await asyncio.sleep(0)  # an idle worker starts a task first and asks for the next one then
 
     async def _claim_at_bell(self, limit: int, timeout_s: float) -> tuple[bool, ClaimReply]:
-        answer: asyncio.Future[Any] = asyncio.ensure_future(
-            self._leases.claim_at_bell(self._worker_id, self._queues, limit, timeout_s)
-        )
-        if self._stopped is None:
-            self._stopped = asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait((answer, self._stopped), return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            await self._leave_bell(answer)
-        return (False, ClaimReply()) if answer.cancelled() else answer.result()
-
-    async def _leave_bell(self, answer: asyncio.Future[tuple[bool, ClaimReply]]) -> None:
-        """Get the answer now: the server may have leased tasks already, which nobody would give back."""
+        if self._leaver is None:
+            self._leaver = asyncio.create_task(self._leave_bell_at_stop())
         try:
-            async with asyncio.timeout(LEAVE_S):
-                await self._leases.leave_bell(self._worker_id)
-                await asyncio.wait((answer,))
+            async with asyncio.timeout(None) as self._at_bell:
+                return await self._leases.claim_at_bell(self._worker_id, self._queues, limit, timeout_s)
         except TimeoutError:
-            return  # nothing comes; what it may have leased waits for its lease to run out
+            return False, ClaimReply()  # what it may have leased waits for its lease to run out
         finally:
-            answer.cancel()
-            await asyncio.gather(answer, return_exceptions=True)
+            self._at_bell = None
+
+    async def _leave_bell_at_stop(self) -> None:
+        """Get the waiting answer then: the server may have leased tasks already, which nobody would give back."""
+        await self._stop.wait()
+        if self._at_bell is None:
+            return
+        self._at_bell.reschedule(asyncio.get_running_loop().time() + LEAVE_S)
+        try:
+            await self._leases.leave_bell(self._worker_id)
+        except StoreUnavailable as error:
+            log.warning("BELL_NOT_LEFT", error=str(error))
 
     def _take(self, reply: ClaimReply) -> None:
         if reply.absorbed:
