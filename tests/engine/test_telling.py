@@ -14,6 +14,8 @@ from tasks_app.store.leases import Leases
 from tests.engine.worker_bench import WorkerBench
 from tests.support.builders import make_config
 from tests.support.until import until_async
+from workers.engine import fetcher
+from workers.engine.reaper import Reaper
 
 pytestmark = pytest.mark.real_redis
 
@@ -39,6 +41,27 @@ async def test_quiet_finishes_what_runs_takes_nothing_new_and_comes_back(bench: 
     bench.tell(worker, Wish.RESUME)
     await bench.reach(waiting, TaskStatus.SUCCEEDED)
     await until_async(lambda: bench.queries.workers()[0].state == "ready", what="ready")
+
+
+async def test_it_is_shown_quiet_once_its_last_claim_is_answered(
+    bench: WorkerBench, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unheard(self: Leases, worker_id: str) -> None:
+        return
+
+    monkeypatch.setattr(Leases, "leave_bell", unheard)
+    monkeypatch.setattr(fetcher, "LEAVE_S", 60.0)
+    monkeypatch.setattr(Reaper, "due_in", lambda self, free: 60.0)
+    worker = bench.start()
+    await bench.reach(bench.submit("echo"), TaskStatus.SUCCEEDED)
+    await until_async(lambda: worker._fetcher._at_bell is not None, what="it waits for a task")
+    bench.tell(worker, Wish.QUIET)
+    await until_async(lambda: worker._duty.quiet, what="it has heard")
+    await beaten(bench, 2)
+    assert bench.queries.workers()[0].state == "ready"
+    task_id = bench.submit("echo")
+    await until_async(lambda: bench.queries.workers()[0].state == "quiet", what="quiet")
+    assert redis_client.hexists(f"dtq:task:{task_id}", "given_back")
 
 
 async def test_a_stop_is_a_drain_that_hearing_it_again_does_not_hurry(bench: WorkerBench, by_channel: bool) -> None:

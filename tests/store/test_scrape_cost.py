@@ -31,7 +31,7 @@ def slow_log(redis_client: RawClient) -> Iterator[RawClient]:
 
 def fill(stage: Stage) -> None:
     """Every queue has a task, and every queue and type something in every measure of two minutes."""
-    minute = int(stage.client.time()[0]) // 60
+    minute = stage.minute()
     pipe = stage.client.pipeline(transaction=False)
     for number in range(QUEUES):
         fields = {f"q{number:03}|t{kind}|{measure}": 1 for kind in range(TYPES) for measure in MEASURES}

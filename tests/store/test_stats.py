@@ -16,10 +16,6 @@ from tests.support.stage import OTHER_WORKER, TOKEN, Stage
 MINUTE_MS = 60_000
 
 
-def minute(stage: Stage) -> int:
-    return int(stage.client.time()[0]) // 60
-
-
 class TestCounting:
     async def test_a_life_is_counted_once_per_step(self, stage: Stage, queries: Queries) -> None:
         await stage.one_of_each(queue="mail", task_type="send")
@@ -72,7 +68,7 @@ class TestSeries:
 
     async def test_flows_are_per_minute(self, stage: Stage, queries: Queries) -> None:
         assert queries.flows() == {}
-        now = minute(stage)
+        now = stage.minute()
         stage.client.hset(stage.keys.stats("m", now - 1), mapping={"q|t|submitted": 60, "q|t|running": 30})
         stage.client.expire(stage.keys.stats("m", now - 1), 60)
         flow = queries.flows()["q"]
@@ -86,7 +82,7 @@ class TestRollUp:
         await stage.schedule.sample(TOKEN)
 
     async def test_ten_minutes_add_up(self, stage: Stage, queries: Queries, keys: Keys) -> None:
-        span = minute(stage) // 10 - 1
+        span = stage.minute() // 10 - 1
         for i in range(10):
             fields = {"q|t|submitted": i, "q|t|w3": 1, "q|t|ws": 5, "q||depth": i, "q||oldest": 100 - i}
             stage.client.hset(keys.stats("m", span * 10 + i), mapping=fields)
@@ -99,7 +95,7 @@ class TestRollUp:
 
     async def test_what_is_not_summed_up_yet_is_in_every_window(self, stage: Stage, queries: Queries) -> None:
         await self.roll(stage)
-        now = minute(stage)
+        now = stage.minute()
         unsummed = {now, max(now - 1, now // 10 * 10)}  # one minute only where ten have just ended
         for number in unsummed:
             fields = {"q|t|submitted": 3, "q||depth": 6, "r||depth": 1}
@@ -111,7 +107,7 @@ class TestRollUp:
             assert max(point.depth or 0 for point in points) == 7
 
     async def test_doing_it_again_changes_nothing(self, stage: Stage, queries: Queries, keys: Keys) -> None:
-        span = minute(stage) // 10 - 1
+        span = stage.minute() // 10 - 1
         stage.client.hset(keys.stats("m", span * 10), "q|t|submitted", 7)
         stage.client.expire(keys.stats("m", span * 10), 600)
         await self.roll(stage)
@@ -124,7 +120,7 @@ class TestRollUp:
     async def test_however_many_counters_there_are_no_call_writes_more_than_a_part(
         self, stage: Stage, queries: Queries, keys: Keys
     ) -> None:
-        span = minute(stage) // 10 - 1
+        span = stage.minute() // 10 - 1
         for i in range(3):
             fields = {f"q{n}|t|submitted": 1 for n in range(1234)}
             stage.client.hset(keys.stats("m", span * 10 + i), mapping=fields)

@@ -24,15 +24,13 @@ def observer(stage: Stage) -> Observer:
     return Observer(stage.client, stage.config)
 
 
-def this_minute(stage: Stage) -> int:
-    return int(stage.client.time()[0]) // 60
-
-
-def plant(stage: Stage, ago: int, **fields: int) -> None:
-    """Statistics of a minute that ended some minutes ago."""
-    key = stage.keys.stats("m", this_minute(stage) - ago)
+def plant(stage: Stage, ago: int, **fields: int) -> int:
+    """Statistics of a minute that ended some minutes ago; which one that is."""
+    minute = stage.minute() - ago
+    key = stage.keys.stats("m", minute)
     stage.client.hset(key, mapping={name.replace("__", "|"): value for name, value in fields.items()})
     stage.client.expire(key, 600)
+    return minute
 
 
 async def fold(stage: Stage) -> None:
@@ -50,21 +48,18 @@ class TestTotals:
 
     async def test_a_fold_changes_no_sum(self, stage: Stage, observer: Observer) -> None:
         plant(stage, 5, q__t__submitted=3, q__t__w0=2, q__t__ws=1, q____depth=7)
-        plant(stage, 3, q__t__submitted=4, r__t__submitted=1)
+        minute = plant(stage, 3, q__t__submitted=4, r__t__submitted=1)
         stage.submit(queue="q", task_type="t")
         before = observer.totals()
         assert before["q", "t"]["submitted"] == 8
         await fold(stage)
-        assert stage.client.hget(stage.keys.totals, "q|t|submitted").split() == [
-            b"7",
-            str(this_minute(stage) - 3).encode(),
-        ]
+        assert stage.client.hget(stage.keys.totals, "q|t|submitted").split() == [b"7", str(minute).encode()]
         assert observer.totals() == before
 
     async def test_they_outlive_their_minutes(self, stage: Stage, observer: Observer) -> None:
-        plant(stage, 5, q__t__submitted=3)
+        minute = plant(stage, 5, q__t__submitted=3)
         await fold(stage)
-        stage.client.delete(stage.keys.stats("m", this_minute(stage) - 5))
+        stage.client.delete(stage.keys.stats("m", minute))
         assert observer.totals() == {("q", "t"): {"submitted": 3}}
 
     async def test_the_oldest_minutes_of_a_long_silence_count(self, stage: Stage, observer: Observer) -> None:
@@ -79,7 +74,7 @@ class TestTotals:
         plant(stage, 4, **{f"q__t{i}__submitted": i for i in range(1, 6)})
         before = observer.totals()
         await stage.lead()
-        minute = this_minute(stage) - 4
+        minute = stage.minute() - 4
         Scripts(stage.client, stage.config).run("count", TOKEN, minute, 0, OTHER_TYPES, "q|t1|submitted", 1)
         assert observer.totals() == before
         await fold(stage)

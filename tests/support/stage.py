@@ -16,6 +16,7 @@ from tasks_app.store.schedule import Schedule
 from tests.support import invariants
 from tests.support.builders import ACTOR, make_submission
 from tests.support.keyspace import RawClient
+from tests.support.until import until
 
 WORKER = "w1"
 OTHER_WORKER = "w2"
@@ -52,6 +53,10 @@ class Stage:
     def submit(self, **overrides: Any) -> str:
         """Submit a task and return its id."""
         return self.commands.submit(make_submission(**overrides)).task.id
+
+    def minute(self) -> int:
+        """The minute of the server's clock, by its number, and not one that is about to end."""
+        return until(lambda: int(self.client.time()[0]) % 60 < 57 and int(self.client.time()[0]) // 60)
 
     async def claim(self, worker: str = WORKER, queues: tuple[str, ...] = (), limit: int = 100) -> ClaimReply:
         return await self.leases.claim(worker, queues, limit)

@@ -83,6 +83,7 @@ class Worker:
         self._outage = Outage()
         self._leased: dict[str, Execution] = {}
         self._duty = Duty()
+        self._resting = False
         self._ended = asyncio.Event()
         self._slots = Slots(concurrency or config.worker_concurrency)
 
@@ -218,11 +219,19 @@ class Worker:
                 await self._leaving.give_back(self._fetcher.unstarted)
             if self._duty.quiet:
                 self._outage.worked("fetcher")  # it asks no more, and the heartbeat that told it so was answered
-                await self._duty.decided.wait()
+                await self._rest()
             if self._duty.leaving.is_set():
                 return
             self._renew_fetcher()
             self._reaper.postpone()  # an outage meanwhile was not noticed here
+
+    async def _rest(self) -> None:
+        """Until it is decided what comes next, be shown as quiet: not before here, where no claim is on its way."""
+        self._resting = True
+        self._keeper.beat_soon()
+        await self._duty.decided.wait()
+        self._resting = False
+        self._keeper.beat_soon()
 
     async def _leave(self, scheduling: asyncio.Task[None] | None) -> None:
         log.info("WORKER_DRAINING", running=len(self._leased), at_most_s=self._config.drain_timeout_s)
@@ -252,12 +261,11 @@ class Worker:
     def _follow(self, wish: Wish | None) -> None:
         if self._duty.follow(wish):
             self._slots.wake()
-            self._keeper.beat_soon()
 
     def _state(self, occupied: int) -> str:
         if self._duty.leaving.is_set():
             return "draining"
-        if self._duty.quiet:
+        if self._resting:
             return "quiet"
         return "busy" if occupied >= self._slots.concurrency else "ready"
 
