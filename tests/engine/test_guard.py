@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import pickle
+import socket
 import time
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -15,7 +18,8 @@ from tasks_app.store.presence import Fetching, Heartbeat
 from tests.engine.fakes import BEAT, FakePresence, claimed
 from tests.support.builders import make_config
 from workers.engine.guard import MAX_TASKS_PER_MESSAGE, LeaseGuard
-from workers.engine.guard_process import SILENCE_S, Guard, runs
+from workers.engine.guard_process import MAX_MESSAGE_BYTES, SILENCE_S, Guard, runs
+from workers.processes import start_bound
 
 
 class GuardBench:
@@ -115,6 +119,22 @@ def test_the_real_process_takes_messages_of_any_size_and_ends_with_the_line(redi
     finally:
         guard.close()
     assert process.returncode == 0
+
+
+def test_what_it_needs_to_know_is_there_when_it_starts(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker's interpreter may be blocked from just then on, which is what the guard is for."""
+    found: list[bytes] = []
+
+    def start(*command: Any, pass_fds: list[int], **options: Any) -> Popen[bytes]:
+        with socket.socket(fileno=os.dup(pass_fds[0])) as line:
+            found.append(line.recv(MAX_MESSAGE_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        return start_bound(*command, pass_fds=pass_fds, **options)
+
+    monkeypatch.setattr("workers.engine.guard.start_bound", start)
+    guard = LeaseGuard(make_config(), redis_url, "w")
+    guard.keep_up(0)
+    guard.close()
+    assert found == [pickle.dumps((make_config(), redis_url, "w"))]
 
 
 def test_a_guard_that_died_is_replaced_but_not_in_a_hurry(redis_url: str) -> None:

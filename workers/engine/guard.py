@@ -63,6 +63,7 @@ class LeaseGuard:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
+        ours.send(self._setup)  # first: once the process is there, this thread may not get its turn for long
         with theirs:
             self._process = start_bound(
                 [sys.executable, "-m", "workers.engine.guard_process", str(theirs.fileno()), str(os.getpid())],
@@ -71,7 +72,6 @@ class LeaseGuard:
                 death_signal=signal.SIGKILL,
             )
         self._socket = ours
-        self._send(self._setup)
 
     def claimed(self, tasks: Sequence[Claimed]) -> None:
         """These are about to start. On the loop, before they do."""

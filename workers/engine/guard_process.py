@@ -115,7 +115,6 @@ def main(descriptor: int, worker_pid: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=descriptor) as line:
-        line.settimeout(STEP_S)  # for the first message; afterwards the wait is shorter
         config, url, worker_id = pickle.loads(line.recv(MAX_MESSAGE_BYTES))  # noqa: S301 - from our own parent
         line.setblocking(False)
         logs.configure(config)
