@@ -20,6 +20,7 @@ async def stand() -> AsyncIterator[ExecutorBench]:
     made = ExecutorBench()
     yield made
     made.gate.set()
+    made.enough.set()
     made.executor.give_back_all()
     await made.idle()
     made.executor.close()

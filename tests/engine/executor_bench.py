@@ -43,6 +43,7 @@ class ExecutorBench:
         )
         self.gate = threading.Event()
         self.started = asyncio.Event()
+        self.enough = asyncio.Event()
         self.told_to_stop = 0
         self._declare()
 
@@ -58,12 +59,10 @@ class ExecutorBench:
 
         @self.registry.task("deaf")
         async def deaf(payload, ctx):
-            end = asyncio.Event()
-            asyncio.get_running_loop().call_later(payload["seconds"], end.set)
             self.started.set()
-            while not end.is_set():
+            while not self.enough.is_set():
                 try:
-                    await end.wait()
+                    await self.enough.wait()
                 except asyncio.CancelledError:
                     self.told_to_stop += 1
             return "late"

@@ -53,7 +53,7 @@ async def test_a_coroutine_that_goes_on_is_left_behind(
 ) -> None:
     monkeypatch.setattr(executor_module, "STOP_GRACE_S", 0.05)
     timeout_ms = 20 if why == "timeout" else 30_000
-    stand.start(claimed("a", "deaf", timeout_ms=timeout_ms, payload_json='{"seconds": 0.4}'))
+    stand.start(claimed("a", "deaf", timeout_ms=timeout_ms))
     await stand.started.wait()
     if why == "cancel":
         stand.executor.cancel("a")
@@ -62,6 +62,7 @@ async def test_a_coroutine_that_goes_on_is_left_behind(
     assert finish.outcome == {"cancel": "cancelled", "timeout": "timed_out"}[why]
     assert stand.slots.occupied == 1
     assert "TASK_IGNORES_STOP" in {line["event"] for line in lines}
+    stand.enough.set()
     await stand.idle()
     assert stand.told_to_stop == 2
     assert not stand.executor.detached

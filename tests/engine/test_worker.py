@@ -12,6 +12,7 @@ from tasks_app.domain.status import TaskStatus
 from tests.engine.worker_bench import WorkerBench
 from tests.support.builders import ACTOR, make_config
 from tests.support.until import until_async
+from workers.engine.lease_keeper import LeaseKeeper
 
 pytestmark = pytest.mark.real_redis
 
@@ -22,8 +23,9 @@ async def test_a_worker_works_and_leaves(bench: WorkerBench) -> None:
     for task_id in (now, later):
         await bench.reach(task_id, TaskStatus.SUCCEEDED)
     assert bench.queries.task(now).result_json == '{"a":1}'
-    await until_async(lambda: bench.queries.workers()[0].processed == 2, what="the heartbeat says so")
-    shown = bench.queries.workers()[0]
+    [shown] = await until_async(
+        lambda: [seen for seen in bench.queries.workers() if seen.processed == 2], what="the heartbeat says so"
+    )
     assert (shown.state, shown.concurrency, shown.queues, shown.version) == ("ready", 4, ("default",), "test")
     assert shown.drain_timeout_ms == 300
     assert bench.queries.leader() == shown.id
@@ -51,33 +53,33 @@ async def test_draining_waits_then_gives_back_and_the_next_worker_takes_over(ben
     await bench.runs[0]
     assert first.threads_busy == 1
     bench.start()
-    await until_async(lambda: len(bench.ran) == 4, timeout=2, what="both run again before the lease ends")
+    await until_async(lambda: len(bench.ran) == 4, what="both run again before the lease ends")
     for task_id in ids:
         task = bench.queries.task(task_id)
         assert (task.status, task.attempt, task.give_backs) == (TaskStatus.RUNNING, 1, 1)
 
 
 async def test_a_second_stop_does_not_wait(bench: WorkerBench) -> None:
-    bench.config = make_config(drain_timeout_s=60, visibility_timeout_s=3.0, heartbeat_interval_s=0.5)
+    bench.config = make_config(drain_timeout_s=60, heartbeat_interval_s=0.5)
     worker = bench.start()
     bench.submit("thread")
     await until_async(lambda: len(bench.ran) == 1)
     worker.stop()
-    await until_async(lambda: bench.queries.workers()[0].state == "draining", what="draining")
+    await until_async(lambda: [seen.state for seen in bench.queries.workers()] == ["draining"], what="draining")
     worker.stop()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(20):
         await bench.runs[0]
 
 
-async def test_a_cancel_is_heard(bench: WorkerBench, by_channel: bool) -> None:
+async def test_a_cancel_is_heard(bench: WorkerBench, by_channel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if by_channel:
+        monkeypatch.setattr(LeaseKeeper, "_renew", lambda self: None)  # which would tell of it as well
     bench.start()
     task_id = bench.submit("wait")
     await until_async(lambda: len(bench.ran) == 1)
     with pytest.raises(CancelRequested):
         bench.commands.cancel(task_id, ACTOR)
-    await until_async(
-        lambda: bench.queries.task(task_id).status is TaskStatus.CANCELLED, timeout=0.5 if by_channel else 2.0
-    )
+    await bench.reach(task_id, TaskStatus.CANCELLED)
 
 
 async def test_a_lease_lost_to_somebody_else_stops_the_handler(bench: WorkerBench, redis_client: redis.Redis) -> None:
@@ -85,7 +87,7 @@ async def test_a_lease_lost_to_somebody_else_stops_the_handler(bench: WorkerBenc
     task_id = bench.submit("wait")
     await until_async(lambda: len(bench.ran) == 1)
     redis_client.hset(f"dtq:task:{task_id}", mapping={"attempt": 2, "worker_id": "somebody"})
-    await until_async(lambda: worker._slots.occupied == 0, timeout=3, what="the handler has stopped")
+    await until_async(lambda: worker._slots.occupied == 0, what="the handler has stopped")
     assert bench.queries.task(task_id).status is TaskStatus.RUNNING
     assert bench.queries.task(task_id).worker_id == "somebody"
 

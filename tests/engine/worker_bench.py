@@ -30,7 +30,7 @@ class WorkerBench:
     """Workers with a registry of their own, and the store beside them."""
 
     def __init__(self, client: redis.Redis, backend: Backend) -> None:
-        self.config = make_config(visibility_timeout_s=3.0, heartbeat_interval_s=0.5, drain_timeout_s=0.3)
+        self.config = make_config(heartbeat_interval_s=0.5, drain_timeout_s=0.3)
         self.backend = backend
         self.commands = Commands(client, self.config)
         self.queries = Queries(client, self.config)
@@ -80,8 +80,14 @@ class WorkerBench:
         self.runs.append(asyncio.create_task(run()))
         return worker
 
-    def tell(self, worker: Worker, wish: Wish) -> None:
+    async def tell(self, worker: Worker, wish: Wish) -> None:
+        """Tell it, once it is there to be told: its first task may be done before its first heartbeat."""
+        await until_async(lambda: self.shows(worker), what="it is there")
         Wishes(self.backend.client(), self.config).tell(self.id_of(worker), wish, ACTOR)
+
+    def shows(self, worker: Worker) -> bool:
+        """True when the worker is on the list, and not as gone."""
+        return any(seen.id == self.id_of(worker) and seen.state != "gone" for seen in self.queries.workers())
 
     @staticmethod
     def id_of(worker: Worker) -> str:
