@@ -20,6 +20,7 @@ from redis.exceptions import (
 )
 
 from tasks_app.domain.errors import StoreUnavailable
+from tasks_app.store import leases
 from tasks_app.store.connections import connect, connect_async, translating
 from tasks_app.store.leases import ClaimReply, Leases
 from tasks_app.store.queries import Queries
@@ -77,8 +78,11 @@ def test_no_message_shows_where_the_server_is() -> None:
 
 
 @pytest.mark.real_redis
-async def test_waiting_longer_than_a_connection_does_is_no_error(redis_url: str) -> None:
-    client = connect_async(redis_url, timeout_s=0.5)
+async def test_waiting_longer_than_a_connection_does_is_no_error(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_LATE_S", 3.0)  # where a processor is taken away, all is late
+    client = connect_async(redis_url, timeout_s=3.3)
     assert await Leases(client, make_config()).claim_at_bell("w", ("mail",), 1, 60) == (False, ClaimReply())
     await client.aclose()
 
@@ -102,13 +106,15 @@ async def test_a_wait_may_end_a_fifth_of_a_second_late(
 
 @pytest.mark.real_redis
 def test_a_command_is_not_sent_twice(redis_url: str, redis_client: redis.Redis) -> None:
-    client = connect(redis_url, timeout_s=0.2)
+    client = connect(redis_url, timeout_s=0.5)
     client.ping()
     redis_client.config_resetstat()
-    redis_client.client_pause(500, all=False)
-    with pytest.raises(StoreUnavailable), translating():
-        client.incr("dtq:demo:counter:x", 1)
-    redis_client.client_unpause()
+    redis_client.client_pause(60_000, all=False)
+    try:
+        with pytest.raises(StoreUnavailable), translating():
+            client.incr("dtq:demo:counter:x", 1)
+    finally:
+        redis_client.client_unpause()
     calls = redis_client.info("commandstats").get("cmdstat_incrby", {"calls": 0})["calls"]
     assert calls <= 1
     client.close()

@@ -71,10 +71,9 @@ class TestTotals:
     async def test_a_leader_that_died_half_way_is_followed_by_one_that_ends_it(
         self, stage: Stage, observer: Observer
     ) -> None:
-        plant(stage, 4, **{f"q__t{i}__submitted": i for i in range(1, 6)})
+        minute = plant(stage, 4, **{f"q__t{i}__submitted": i for i in range(1, 6)})
         before = observer.totals()
         await stage.lead()
-        minute = stage.minute() - 4
         Scripts(stage.client, stage.config).run("count", TOKEN, minute, 0, OTHER_TYPES, "q|t1|submitted", 1)
         assert observer.totals() == before
         await fold(stage)
