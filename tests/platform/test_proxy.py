@@ -17,6 +17,7 @@ import pytest
 from django.conf import settings
 from playwright.async_api import expect
 
+from tasks_app.live.stream import BEAT_S
 from tests.browser.conftest import CHROMIUM, browser, new_context
 from tests.browser.tab import open_tab
 from tests.support.backend import RealBackend
@@ -201,7 +202,7 @@ def test_an_event_stream_is_not_held_up(operator: Caller, door: str) -> None:
         line = b""
         while task_id.encode() not in line:
             line = stream.readline()
-            assert time.monotonic() - sent_at < 1, line
+            assert time.monotonic() - sent_at < BEAT_S / 2, line  # with a beat it may be pushed through
 
 
 def test_the_audit_knows_where_somebody_came_from(caller: Caller) -> None:

@@ -139,7 +139,7 @@ Start = Callable[..., Up]
 def test_a_task_runs_and_the_next_start_finds_it_again(up: Start) -> None:
     first = up()
     task_id = first.submit("echo", hello="world")
-    until(lambda: first.status_of(task_id) == "succeeded", what="success")
+    until(lambda: first.status_of(task_id) == "succeeded", timeout=PLENTY_S, what="success")
     assert {kind: len(members) for kind, members in first.family().items() if kind != "other"} == {
         "server": 1,
         "runweb": 1,
@@ -158,7 +158,7 @@ def test_a_task_runs_and_the_next_start_finds_it_again(up: Start) -> None:
 def test_whatever_dies_comes_back(up: Start) -> None:
     one = up()
     task_id = one.submit("echo", n=1)
-    until(lambda: one.status_of(task_id) == "succeeded", what="success")
+    until(lambda: one.status_of(task_id) == "succeeded", timeout=PLENTY_S, what="success")
     for kind in ("server", "runweb", "runworker"):
         (victim,) = one.family()[kind]
         victim.kill()
@@ -186,7 +186,7 @@ def test_a_second_one_uses_the_first_ones_server_and_leaves_it(up: Start) -> Non
     first = up()
     second = up("--no-worker")
     task_id = second.submit("echo")
-    until(lambda: first.status_of(task_id) == "succeeded", what="success")
+    until(lambda: first.status_of(task_id) == "succeeded", timeout=PLENTY_S, what="success")
     assert "server" not in second.family()
     second.stop()
     assert first.ask("GET", "/ready")[0] == 200
