@@ -160,6 +160,8 @@ DEAD_LETTER_GROUP: dict[str, Any] = {
     "count": 17,
     "first_seen": "2026-01-31T08:00:00.000Z",
     "last_seen": "2026-01-31T12:00:00.000Z",
+    "hourly": [*[0] * 19, 2, 0, 5, 9, 1],
+    "current_hour": "2026-01-31T12:00:00.000Z",
 }
 AUDIT: dict[str, Any] = {
     "entry": "1769860800000-0",

@@ -117,7 +117,8 @@ def dead_letter_body(letter: DeadLetter) -> dict[str, Any]:
 def dead_letter_group_body(group: DeadLetterGroup) -> dict[str, Any]:
     """Dead letters that failed alike."""
     body = asdict(group)
-    body["first_seen"], body["last_seen"] = iso(group.first_seen), iso(group.last_seen)
+    for name in ("first_seen", "last_seen", "current_hour"):
+        body[name] = iso(body[name])
     return body
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from django import template
@@ -17,6 +19,8 @@ from tasks_app.console.fragments import FRAGMENT_PARAM, SHOWN_PARAM
 from tasks_app.console.presenters import numbers, times
 from tasks_app.console.presenters.statuses import Look
 from tasks_app.console.presenters.tasks import task_url
+
+BAR_TALLEST = 16
 
 register = template.Library()
 register.filter("count", numbers.count)
@@ -85,6 +89,22 @@ def number(value: int | None) -> SafeString | str:
     if value is None or abs(value) < numbers.EXACT_BELOW:
         return numbers.count(value)
     return format_html('<span title="{}">{}</span>', numbers.exact(value), numbers.count(value))
+
+
+@register.simple_tag
+def hours(hourly: Sequence[int]) -> SafeString:
+    """A day as bars, an hour each, the current one last; in words for those who do not see them."""
+    most = max(hourly, default=0) or 1
+    heights = [math.ceil(BAR_TALLEST * value / most) for value in hourly]
+    bars = "".join(f"M{3 * i} {BAR_TALLEST}v-{tall}h2v{tall}" for i, tall in enumerate(heights) if tall)
+    words = f"{numbers.exact(sum(hourly))} in the last 24 h, {numbers.exact(hourly[-1])} of them in the current hour"
+    return format_html(
+        '<svg class="hours" viewBox="0 0 71 {}" role="img" aria-label="{}"><title>{}</title><path d="{}"/></svg>',
+        BAR_TALLEST,
+        words,
+        words,
+        bars,
+    )
 
 
 @register.simple_tag(takes_context=True)

@@ -133,6 +133,10 @@ class DeadLetterGroup:
     count: int
     first_seen: int
     last_seen: int
+    hourly: tuple[int, ...]
+    """How many each hour of a day added, the current one last. What failed again after a requeue counts again."""
+    current_hour: int
+    """When that began."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks_app.domain.errors import UnreadableRecord
-from tasks_app.domain.snapshot import AuditEntry, DeadLetter, Pause
+from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Pause
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import MAX_MOMENT_MS, QUEUE_PATTERN
 from tasks_app.domain.task import Attempt, LogLine, Task, UnreadableTask
 from tasks_app.domain.wish import STANDING, Told, Wish
 
 _MOST_DIGITS = 15
+_HOURS = 24
 
 SUMMARY = (
     "status",
@@ -187,6 +188,26 @@ def decode_dead_letter(entry: bytes, fields: Mapping[bytes, bytes]) -> DeadLette
         fingerprint=texts.get("fingerprint", ""),
         worker_id=texts.get("worker_id", ""),
         failed_at=moment(texts.get("failed_at")) or entry_ms(entry),
+    )
+
+
+def decode_dead_letter_group(fingerprint: str, fields: Mapping[bytes, bytes], count: int, hour: int) -> DeadLetterGroup:
+    """What ``count`` dead letters have in common, as of an hour of the epoch."""
+    texts = _texts(fields)
+    hourly = []
+    for past in range(hour - _HOURS + 1, hour + 1):
+        noted, _, added = texts.get(f"h{past % _HOURS}", "").partition(" ")
+        hourly.append(number(added) if noted == str(past) else 0)
+    return DeadLetterGroup(
+        fingerprint=fingerprint,
+        task_type=texts.get("task_type", ""),
+        error_class=texts.get("error_class", ""),
+        error_message=texts.get("error_message", ""),
+        count=count,
+        first_seen=moment(texts.get("first_seen")),
+        last_seen=moment(texts.get("last_seen")),
+        hourly=tuple(hourly),
+        current_hour=hour * 3_600_000,
     )
 
 

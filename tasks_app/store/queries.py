@@ -132,27 +132,19 @@ class Queries(Fleet):
         prints = [codec.name(raw) for raw in self._one("zrevrange", self._keys.fingerprints, 0, _GROUPS - 1)]
 
         def read(pipe: Pipeline) -> None:
+            pipe.time()
             for name in prints:
                 pipe.hgetall(self._keys.fingerprint(name))
                 pipe.zcard(self._keys.dead_index(name))
 
-        replies = self._all(read) if prints else []
-        groups = []
-        for name, record, count in zip(prints, replies[::2], replies[1::2], strict=True):
-            if count:
-                texts = {codec.name(k): codec.name(v) for k, v in record.items()}
-                groups.append(
-                    DeadLetterGroup(
-                        fingerprint=name,
-                        task_type=texts.get("task_type", ""),
-                        error_class=texts.get("error_class", ""),
-                        error_message=texts.get("error_message", ""),
-                        count=count,
-                        first_seen=codec.moment(texts.get("first_seen")),
-                        last_seen=codec.moment(texts.get("last_seen")),
-                    )
-                )
-        return groups
+        if not prints:
+            return []
+        (seconds, _), *replies = self._all(read)
+        return [
+            codec.decode_dead_letter_group(name, record, count, seconds // 3600)
+            for name, record, count in zip(prints, replies[::2], replies[1::2], strict=True)
+            if count
+        ]
 
     def audit(self, cursor: str | None = None, limit: int = 50, task_id: str | None = None) -> Page[AuditEntry]:
         """The audit, newest first; with ``task_id`` what its last 2,000 entries say of one task. One round trip.

@@ -5,6 +5,7 @@ A private server, a site, a worker and the demo's traffic run for a minute; the 
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -21,6 +22,7 @@ from tasks_app.domain.snapshot import Actor
 from tasks_app.store.commands import Commands
 from tasks_app.store.connections import connect
 from tasks_app.store.keys import Keys
+from tasks_app.store.queries import Queries
 from tests.browser.conftest import CHROMIUM
 from tests.browser.site import Site
 from tests.support.builders import make_config
@@ -42,6 +44,7 @@ PAGES = {
     "task-waiting": "/tasks/?status=queued&queue=emails",
     "task-dead": "/tasks/?status=dead_lettered",
     "dead-letters": "/dlq/",
+    "kind": "/dlq/",
     "queues": "/queues/",
     "queue": "/queues/emails/",
     "workers": "/workers/",
@@ -69,6 +72,7 @@ def main() -> None:
             until(lambda: client.zcard(Keys("dtq").index("queued", queue="emails")) > 8, timeout=60)
             for queue in ("emails", "reports"):
                 _bring_back_what_died(site.root, queue)
+            _make_up_a_day_of_failures(client)
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
                 for scheme in SCHEMES:
@@ -94,7 +98,7 @@ def _take(browser: Browser, root: str, scheme: str, size: str) -> None:
     page = context.new_page()
     for name, path in PAGES.items():
         page.goto(root + path)
-        if name.startswith("task-"):
+        if name.startswith(("task-", "kind")):
             page.goto(root + str(page.locator("a[data-open]").first.get_attribute("href")))
         page.locator("#stamp[data-state=live]").wait_for()
         page.screenshot(path=TARGET / f"{name}-{size}-{scheme}.png")
@@ -108,6 +112,25 @@ def _bring_back_what_died(root: str, queue: str) -> None:
     request = urllib.request.Request(address, body, {"Content-Type": "application/json"})  # noqa: S310 - our own http
     with urllib.request.urlopen(request) as answer:  # noqa: S310
         assert answer.status == 202
+
+
+def _make_up_a_day_of_failures(client: redis.Redis) -> None:
+    """Each kind's hours before this one: one grows, one comes and goes, one is new, and so on in turn."""
+    keys = Keys("dtq")
+    seconds, _ = client.time()
+    hour = int(seconds) // 3600
+    shapes = (
+        lambda ago: 24 - ago,
+        lambda ago: 9 * (ago % 8 in (2, 3)),
+        lambda ago: 0,
+        lambda ago: 3 + ago % 3,
+        lambda ago: 20 * (ago == 6) + 7 * (ago == 5),
+    )
+    for group, shape in zip(Queries(client, make_config()).dead_letter_groups(), itertools.cycle(shapes), strict=False):
+        client.hset(
+            keys.fingerprint(group.fingerprint),
+            mapping={f"h{(hour - ago) % 24}": f"{hour - ago} {shape(ago)}" for ago in range(1, 24)},
+        )
 
 
 def _make_up_an_hour(client: redis.Redis) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
@@ -9,13 +10,15 @@ import pytest
 
 from tasks_app.console.filters import parse_search
 from tasks_app.console.presenters import json_view, numbers, times
+from tasks_app.console.presenters.charts import trend_of_kind
 from tasks_app.console.presenters.curl import hint, submit_line
 from tasks_app.console.presenters.forecast import drain_forecast
 from tasks_app.console.presenters.statuses import STATUS_LOOKS
 from tasks_app.console.presenters.waiting import why_not_running
+from tasks_app.console.tags import hours
 from tasks_app.domain.errors import ValidationError
 from tasks_app.domain.redaction import Redaction
-from tasks_app.domain.snapshot import Pause, QueueFlow, QueueInfo, WorkerInfo
+from tasks_app.domain.snapshot import DeadLetterGroup, Pause, QueueFlow, QueueInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task
 
@@ -120,6 +123,22 @@ def test_text_that_is_no_json_is_shown_escaped(text: str) -> None:
     shown = json_view.view(text, Redaction(("a",)))
     assert shown is not None
     assert "<b>" not in shown.html
+
+
+def test_a_day_of_a_kind_is_bars_with_words() -> None:
+    bars = hours([0] * 20 + [1, 16_000, 0, 5])
+    assert 'd="M60 16v-1h2v1M63 16v-16h2v16M69 16v-1h2v1"' in bars
+    assert "16,006 in the last 24 h, 5 of them in the current hour" in bars
+    assert 'd=""' in hours([0] * 24)
+
+
+def test_the_current_hour_of_a_kind_is_not_drawn_as_a_fall() -> None:
+    group = DeadLetterGroup("f", "t", "E", "m", 9, 0, 0, hourly=(0, 6, 3), current_hour=7_200_000)
+    chart = trend_of_kind(group)
+    assert json.loads(chart.json)["times"] == [0, 3600, 7200]
+    assert chart.lines[0].values == [0, 6, None]
+    assert chart.summary == "9 in the last 24 h; 3 of them in the current hour."
+    assert trend_of_kind(replace(group, hourly=(0, 6, 6))).lines[0].values == [0, 6, 6]
 
 
 def test_a_curl_line_quotes_what_a_shell_would_run() -> None:

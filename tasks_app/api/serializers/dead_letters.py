@@ -32,6 +32,14 @@ class DeadLetterGroupSerializer(Shape):
     count = serializers.IntegerField()
     first_seen = time_field("", null=False)
     last_seen = time_field("", null=False)
+    hourly = serializers.ListField(
+        child=serializers.IntegerField(min_value=0),
+        min_length=24,
+        max_length=24,
+        help_text="How many were added in each hour of a day, the current one last. What failed again after a requeue "
+        "counts again.",
+    )
+    current_hour = time_field("When the current hour began.", null=False)
 
 
 class DiscardedSerializer(Shape):

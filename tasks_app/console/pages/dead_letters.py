@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -87,12 +86,10 @@ def build_letters(reading: DeadLettersReading) -> dict[str, Any]:
 
 
 def build_trend(reading: DeadLettersReading) -> dict[str, Any]:
-    """What failed for good over a day; of a kind, the day of its task type. Nothing while all is well."""
-    if not reading.total or (reading.fingerprint and reading.group is None):
-        return {"chart": None}
-    task_type = None if reading.group is None else reading.group.task_type
-    chart = charts.trend(reading.queries.series(TREND_WINDOW, task_type=task_type))
-    return {"chart": replace(chart, title=f"{chart.title}: {task_type}") if task_type else chart}
+    """What failed for good over a day, of all kinds or of one. Nothing while all is well."""
+    if reading.fingerprint:
+        return {"chart": reading.group and charts.trend_of_kind(reading.group)}
+    return {"chart": charts.trend(reading.queries.series(TREND_WINDOW)) if reading.total else None}
 
 
 def _row(

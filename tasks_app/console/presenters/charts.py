@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks_app.console.presenters import numbers
-from tasks_app.domain.snapshot import Series
+from tasks_app.domain.snapshot import DeadLetterGroup, Series
 from tasks_app.store.stats import percentile
 
 WINDOWS = {"15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h", "7d": "7 d"}
@@ -94,19 +94,30 @@ def charts(series: Series) -> list[Chart]:
 
 def trend(series: Series) -> Chart:
     """How many ended for good in each span of the series: whether it is getting worse."""
-    failed: list[float | None] = [point.failed for point in series.points]
-    total, newest = sum(point.failed for point in series.points), series.points[-1].failed
-    if len(failed) > 1 and newest < series.points[-2].failed:
-        # The running span is not whole yet: drawn while it is behind, it would look like a fall.
-        failed[-1] = None
+    counts = [point.failed for point in series.points]
     span = f"{series.span_ms // numbers.MINUTE} min"
+    return _trend("Failed for good", span, [point.at for point in series.points], counts, WINDOWS[series.window])
+
+
+def trend_of_kind(group: DeadLetterGroup) -> Chart:
+    """How many of one kind were added in each hour of a day."""
+    first = group.current_hour - (len(group.hourly) - 1) * numbers.HOUR
+    ats = [first + i * numbers.HOUR for i in range(len(group.hourly))]
+    return _trend("Failed for good, of this kind", "hour", ats, group.hourly, "24 h")
+
+
+def _trend(title: str, span: str, ats: Sequence[int], counts: Sequence[int], window: str) -> Chart:
+    drawn: list[float | None] = [*counts]
+    if len(counts) > 1 and counts[-1] < counts[-2]:
+        # The running span is not whole yet: drawn while it is behind, it would look like a fall.
+        drawn[-1] = None
     return _chart(
         "failed",
-        f"Failed for good, per {span}",
+        f"{title}, per {span}",
         "count",
-        [point.at / 1000 for point in series.points],
-        [Line("failed", 2, failed)],
-        f"{total:,} in the last {WINDOWS[series.window]}; {newest:,} of them in the current {span}.",
+        [at / 1000 for at in ats],
+        [Line("failed", 2, drawn)],
+        f"{sum(counts):,} in the last {window}; {counts[-1]:,} of them in the current {span}.",
     )
 
 

@@ -19,12 +19,17 @@ local function fingerprint(task_type, error_class, message)
   return prints[whole]
 end
 
--- Lists dead letters under the cause that they share. `members` are scores (0) and ids in turn.
+-- Lists dead letters under the cause that they share, and counts them: for each hour of a day the cause has a field
+-- '<hour> <count>', which the next day's overwrites. `members` are scores (0) and ids in turn.
 local function note_cause(print, task_type, error_class, message, members)
   each_chunk(members, function(...) redis.call('ZADD', INDEX .. 'dead_lettered:f:' .. print, ...) end)
+  local hour = math.floor(now / 3600000)
+  local field = 'h' .. hour % 24
+  local known = redis.call('HMGET', FINGERPRINT .. print, 'first_seen', field)
+  local at, count = string.match(known[2] or '', '^(%d+) (%d+)$')
+  count = (tonumber(at) == hour and count or 0) + #members / 2
   redis.call('HSET', FINGERPRINT .. print, 'task_type', task_type, 'error_class', error_class, 'error_message', message,
-    'last_seen', now)
-  redis.call('HSETNX', FINGERPRINT .. print, 'first_seen', now)
+    'first_seen', known[1] or now, 'last_seen', now, field, hour .. ' ' .. count)
   redis.call('ZADD', FINGERPRINTS, now, print)
 end
 
