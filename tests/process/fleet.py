@@ -163,6 +163,10 @@ class Fleet:
         """How often the handler has written ``what`` for the task."""
         return int(self.client.get(f"ledger:{what}:{task_id}") or 0)
 
+    def release(self, task_id: str) -> None:
+        """Let a handler go that waits for this."""
+        self.client.set(f"ledger:release:{task_id}", 1)
+
     def close(self) -> None:
         for process in self.processes:
             process.kill_group()

@@ -39,6 +39,11 @@ async def ledger(payload: dict[str, Any], ctx: TaskContext) -> int:
     return ctx.attempt
 
 
+def released(ctx: TaskContext) -> bool:
+    """True once the test has let this task go."""
+    return bool(_ledger().exists(f"ledger:release:{ctx.task_id}"))
+
+
 def enter(what: str, ctx: TaskContext) -> None:
     """Write a line into the ledger that outlives the server: what, id, attempt, moment (of this machine's clock)."""
     line = f"{what} {ctx.task_id} {ctx.attempt} {time.monotonic():.4f}\n"
@@ -67,10 +72,14 @@ def effect_held(payload: dict[str, Any], ctx: TaskContext) -> int:
 def hold(seconds: float) -> None:
     """One call in C that keeps the interpreter's lock for about ``seconds``."""
     step = 5_000_000
-    began = time.perf_counter()
-    sum(range(step))
-    pace = (time.perf_counter() - began) / step
+    pace = min(_seconds_to_sum(step) for _ in range(3)) / step  # one that was held up would be far too slow
     sum(range(int(seconds / pace)))
+
+
+def _seconds_to_sum(numbers: int) -> float:
+    began = time.perf_counter()
+    sum(range(numbers))
+    return time.perf_counter() - began
 
 
 @task("effect_sync")
@@ -84,9 +93,11 @@ def effect_sync(payload: dict[str, Any], ctx: TaskContext) -> int:
 
 @task("ledger_sync")
 def ledger_sync(payload: dict[str, Any], ctx: TaskContext) -> int:
-    """Sleep ``seconds`` in a thread, deaf to everything."""
+    """Sleep ``seconds``, or until ``released`` where it is ``held``, in a thread, deaf to everything."""
     note("start", ctx)
     threading.Event().wait(payload.get("seconds", 0))
+    while payload.get("held") and not released(ctx):
+        threading.Event().wait(0.02)
     note("end", ctx)
     return ctx.attempt
 
@@ -111,10 +122,9 @@ def hold_interpreter(payload: dict[str, Any], ctx: TaskContext) -> int:
 
 @task("deaf")
 async def deaf(payload: dict[str, Any], ctx: TaskContext) -> int:
-    """Swallow every cancellation for ``seconds``."""
+    """Swallow every cancellation until it is ``released``."""
     note("start", ctx)
-    end = time.monotonic() + payload["seconds"]
-    while time.monotonic() < end:
+    while not released(ctx):
         try:
             await asyncio.sleep(0.1)
         except asyncio.CancelledError:

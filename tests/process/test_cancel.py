@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -13,6 +15,8 @@ from tasks_app.domain.status import TaskStatus
 from tests.process.fleet import ACTOR, Fleet
 from tests.support.server import PrivateServer
 from tests.support.until import until
+
+CANCELS = 5
 
 
 def cancel_running(fleet: Fleet, task_id: str) -> None:
@@ -23,15 +27,17 @@ def cancel_running(fleet: Fleet, task_id: str) -> None:
 @pytest.mark.parametrize("slots", [1, 10])
 def test_a_full_worker_hears_a_cancel_within_a_second(fleet: Fleet, slots: int) -> None:
     fleet.worker(concurrency=slots)
-    running = fleet.submit_many(slots, "ledger", '{"seconds": 60}')
-    until(lambda: all(fleet.ran(task_id) for task_id in running), what="full")
-    behind = fleet.submit("ledger", '{"seconds": 60}')
-    asked = time.monotonic()
-    cancel_running(fleet, running[0])
-    until(lambda: fleet.status(running[0]) is TaskStatus.CANCELLED, what="cancelled")
-    until(lambda: fleet.ran(behind) == 1, what="the next one has its slot")
-    assert time.monotonic() - asked < 1.0
-    assert fleet.ran(running[0], "end") == 0
+    ids = fleet.submit_many(slots + CANCELS, "ledger", '{"seconds": 60}')
+    until(lambda: all(fleet.ran(task_id) for task_id in ids[:slots]), what="full")
+    took = []
+    for cancelled, behind in zip(ids[:CANCELS], ids[slots:], strict=True):
+        asked = time.monotonic()
+        cancel_running(fleet, cancelled)
+        fleet.wait_for([cancelled], TaskStatus.CANCELLED)
+        until(partial(fleet.ran, behind), what="the next one has its slot")
+        took.append(time.monotonic() - asked)
+        assert fleet.ran(cancelled, "end") == 0
+    assert statistics.median(took) < 1.0, took  # a machine that stands still for a moment holds up one of them
 
 
 def test_a_cancel_arrives_without_the_control_channel(fleet: Fleet) -> None:
@@ -40,14 +46,14 @@ def test_a_cancel_arrives_without_the_control_channel(fleet: Fleet) -> None:
     until(lambda: fleet.ran(task_id) == 1, what="it runs")
     fleet.client.client_kill_filter(_type="pubsub")
     cancel_running(fleet, task_id)
-    until(lambda: fleet.status(task_id) is TaskStatus.CANCELLED, timeout=2.5, what="cancelled by the renewal's flag")
+    until(lambda: fleet.status(task_id) is TaskStatus.CANCELLED, what="cancelled by the renewal's flag")
     channel = f"dtq:control:{fleet.worker_id(worker)}"
     until(lambda: fleet.client.pubsub_numsub(channel)[0][1] == 1, timeout=10, what="subscribed again")
 
 
 def test_a_thread_runs_on_but_its_task_ends_cancelled(fleet: Fleet) -> None:
     fleet.worker(concurrency=1)
-    task_id = fleet.submit("ledger_sync", '{"seconds": 1.5}')
+    task_id = fleet.submit("ledger_sync", '{"seconds": 3}')
     until(lambda: fleet.ran(task_id) == 1, what="it runs")
     cancel_running(fleet, task_id)
     fleet.wait_for([task_id], TaskStatus.CANCELLED)
@@ -60,19 +66,20 @@ def test_a_thread_that_looks_stops_early(fleet: Fleet) -> None:
     task_id = fleet.submit("sleep_sync", '{"seconds": 60}', timeout_ms=60_000)
     fleet.wait_for([task_id], TaskStatus.RUNNING)
     cancel_running(fleet, task_id)
-    fleet.wait_for([task_id], TaskStatus.CANCELLED, timeout=2)
+    fleet.wait_for([task_id], TaskStatus.CANCELLED)
 
 
 def test_a_coroutine_that_swallows_the_cancel_ends_cancelled_and_keeps_its_slot(fleet: Fleet) -> None:
     worker = fleet.worker(concurrency=1)
-    task_id = fleet.submit("deaf", '{"seconds": 4}')
+    task_id = fleet.submit("deaf")
     until(lambda: fleet.ran(task_id) == 1, what="it runs")
     cancel_running(fleet, task_id)
-    fleet.wait_for([task_id], TaskStatus.CANCELLED, timeout=3)
+    fleet.wait_for([task_id], TaskStatus.CANCELLED)
     assert fleet.ran(task_id, "end") == 0
     behind = fleet.submit("ledger")
     until(lambda: "1 of 1 slots" in fleet.queries.workers()[0].note, what="the worker says so")
     assert fleet.status(behind) is TaskStatus.QUEUED
+    fleet.release(task_id)
     fleet.wait_for([behind], TaskStatus.SUCCEEDED)
     assert fleet.ran(task_id, "end") == 1
     assert "TASK_IGNORES_STOP" in worker.text
@@ -81,13 +88,14 @@ def test_a_coroutine_that_swallows_the_cancel_ends_cancelled_and_keeps_its_slot(
 def test_timeouts_end_attempts_and_are_retried(fleet: Fleet) -> None:
     fleet.worker(concurrency=4)
     on_loop = fleet.submit("ledger", '{"seconds": 60}', timeout_ms=300, max_attempts=2)
-    in_thread = fleet.submit("ledger_sync", '{"seconds": 4}', timeout_ms=300, max_attempts=2)
+    in_thread = fleet.submit("ledger_sync", '{"held": true}', timeout_ms=300, max_attempts=2)
     fleet.wait_for([on_loop, in_thread], TaskStatus.DEAD_LETTERED)
     for task_id in (on_loop, in_thread):
         detail = fleet.queries.detail(task_id)
         assert [attempt.outcome for attempt in detail.attempts] == ["timed_out", "timed_out"]
         assert (detail.task.attempt, detail.task.error_class) == (2, "TaskTimeout")
-    until(lambda: "2 of 4 slots" in fleet.queries.workers()[0].note, timeout=3, what="both threads are still in there")
+    until(lambda: "2 of 4 slots" in fleet.queries.workers()[0].note, what="both threads are still in there")
+    fleet.release(in_thread)
     until(lambda: fleet.queries.workers()[0].occupied == 0, what="both have returned")
     assert fleet.ran(in_thread, "end") == 2
     assert fleet.status(in_thread) is TaskStatus.DEAD_LETTERED  # late results change nothing

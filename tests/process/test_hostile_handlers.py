@@ -36,7 +36,7 @@ def test_a_handler_that_blocks_everything_keeps_its_lease_and_runs_once(fleet: F
         seen.update((worker.pid, worker.state) for worker in fleet.queries.workers())
         return fleet.status(task_id) is TaskStatus.SUCCEEDED
 
-    until(finished, timeout=6 * LEASE_S, what="it has ended")
+    until(finished, timeout=12 * LEASE_S, what="it has ended")
     assert fleet.ran(task_id) == fleet.ran(task_id, "end") == 1
     assert fleet.task(task_id).attempt == 1
     assert fleet.shows(first) and fleet.shows(second)

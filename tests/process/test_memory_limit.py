@@ -20,7 +20,7 @@ def test_a_full_redis_refuses_new_work_and_lets_what_runs_finish(
 ) -> None:
     fleet = fleet_on(make_server())
     worker = fleet.worker(concurrency=5)
-    running = fleet.submit_many(5, "sleep", '{"seconds": 2}')
+    running = fleet.submit_many(5, "sleep", '{"seconds": 4}')
     fleet.wait_for(running, TaskStatus.RUNNING)
     waiting = fleet.submit_many(20, "noop")
     fleet.client.config_set("maxmemory", 1)

@@ -23,7 +23,7 @@ def test_an_urgent_task_starts_next_before_everything_that_waits(fleet: Fleet) -
 def test_the_oldest_wait_shows_what_steady_urgent_work_holds_up(fleet: Fleet) -> None:
     """Priorities are strict (docs/operations.md), so who starves has to be seen."""
     first_low = fleet.submit_many(20, "ledger", priority=1)[0]
-    fleet.submit_many(60, "ledger", '{"seconds": 0.05}', priority=8)
+    fleet.submit_many(200, "ledger", '{"seconds": 0.05}', priority=8)
     fleet.worker(concurrency=1)
     until(lambda: fleet.queries.counts()[TaskStatus.SUCCEEDED] >= 10, what="urgent ones run")
     fleet.submit_many(20, "ledger", '{"seconds": 0.05}', priority=8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import statistics
 import time
 
 from tasks_app.domain.status import TaskStatus
@@ -31,7 +32,7 @@ def test_a_frozen_leader_is_replaced_and_each_due_task_runs_once(fleet: Fleet) -
     frozen_at = time.monotonic()
     others = [process for process in candidates if process is not old]
     new = leader(fleet, others)
-    assert time.monotonic() - frozen_at < 14
+    assert time.monotonic() - frozen_at < 10 + 3.5 + 3  # the lock runs out, a follower tries, and some haste is lost
     old.send(signal.SIGCONT)
     fleet.worker("--no-scheduler", concurrency=100)
     # Frozen between claiming and queueing, it leaves a batch of claims behind, which the new leader returns at once.
@@ -49,8 +50,12 @@ def test_a_frozen_leader_is_replaced_and_each_due_task_runs_once(fleet: Fleet) -
 
 def test_delayed_tasks_start_on_time(fleet: Fleet) -> None:
     fleet.worker()
-    task_id = fleet.submit("ledger", delay_ms=1500)
-    fleet.wait_for([task_id], TaskStatus.SUCCEEDED)
-    task = fleet.task(task_id)
-    assert task.started_at is not None
-    assert 1500 <= task.started_at - task.created_at < 2500
+    delays = {fleet.submit("ledger", delay_ms=delay_ms): delay_ms for delay_ms in range(700, 3501, 700)}
+    fleet.wait_for(delays, TaskStatus.SUCCEEDED)
+    late = []
+    for task_id, delay_ms in delays.items():
+        task = fleet.task(task_id)
+        assert task.started_at is not None
+        late.append(task.started_at - task.created_at - delay_ms)
+    assert min(late) >= 0
+    assert statistics.median(late) < 1000, late  # a machine that stands still for a moment holds up two or three

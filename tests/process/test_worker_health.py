@@ -65,7 +65,7 @@ def test_a_fetch_loop_that_stands_still_is_found_once_work_waits(fleet: Fleet) -
     worker = fleet.worker(TASK_MODULES="tests.process.tasks,tests.process.stuck")
     fleet.submit("ledger")
     becomes(fleet, 1, "this worker has not looked for any", *pid(worker))
-    assert any(info.pid == worker.pid and info.state == "ready" for info in fleet.queries.workers())
+    until(lambda: [info.state for info in fleet.queries.workers()] == ["ready"], what="it beats all the same")
 
 
 def test_a_worker_that_claims_nothing_though_it_looks_is_found(fleet: Fleet) -> None:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import redis
+
 from tasks_app.domain.errors import IdempotencyInProgress, NotFound, StoreUnavailable
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import Submission
@@ -41,7 +43,7 @@ class Trial:
         self._going = threading.Event()
         self._producer = threading.Thread(target=self._produce, name="producer", daemon=True)
         self.accepted: list[str] = []
-        self.refused = 0
+        self.refused = self.unanswered = 0
         self._failure: BaseException | None = None
 
     def start(self) -> None:
@@ -153,8 +155,9 @@ class Trial:
         while not self._over.is_set():
             try:
                 self.accepted.append(self._send(submission))
-            except StoreUnavailable:
+            except StoreUnavailable as refusal:
                 self.refused += 1
+                self.unanswered += isinstance(refusal.__cause__, redis.TimeoutError)
                 self._over.wait(_EVERY_S)
             else:
                 return

@@ -24,7 +24,7 @@ def in_step(replica: Node, master: Node) -> bool:
     return bool(linked and ours["slave_repl_offset"] >= theirs["master_repl_offset"])
 
 
-def sentinels_of(master: Node, *, down_after_ms: int = 700) -> list[Node]:
+def sentinels_of(master: Node, *, down_after_ms: int = 2000) -> list[Node]:
     """Three sentinels that agree on who is the master of ``SERVICE``; two of them decide."""
     watch = "\n".join(
         (
@@ -64,7 +64,7 @@ class Cluster:
 
     @staticmethod
     def _node() -> Node:
-        return Node(cluster_enabled="yes", cluster_node_timeout="1000", repl_ping_replica_period="1")
+        return Node(cluster_enabled="yes", cluster_node_timeout="2000", repl_ping_replica_period="1")
 
     def _is_whole(self) -> bool:
         return all(
