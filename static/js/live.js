@@ -11,6 +11,7 @@
   const source = document.getElementById("live");
   const stamp = document.getElementById("stamp");
   const due = new Set();
+  dtq.stream = { up: false }; // stream.js, which may come later, keeps it
   let inFlight = false;
   let timer = 0;
   let lastRequest = 0;

@@ -5,8 +5,7 @@
   const FIRST_RETRY_MS = 2000;
   const LAST_RETRY_MS = 60000;
   const SILENT_MS = 25000; // two beats and a half: a stream that says nothing for so long is dead, whatever it claims
-  const state = { up: false };
-  dtq.stream = state;
+  const state = dtq.stream;
   if (!root || !document.querySelector("[data-fragment]")) return;
 
   const url = root.dataset.events;
@@ -21,7 +20,8 @@
   function hear(kind, detail) {
     heardAt = Date.now();
     if (kind === "changed") dtq.changed(detail.topics || ["*"]);
-    if (kind === "resync") dtq.changed(["*"]);
+    // Of what happened before the first word, since the page was made, nobody has told this tab.
+    if (kind === "resync" || (kind !== "down" && !state.up)) dtq.changed(["*"]);
     if (kind === "down") state.up = false;
     else state.up = true;
     if (kind !== "down" && detail.redis !== false) dtq.beat();
