@@ -63,9 +63,9 @@ class TestLimits:
         assert slow.get("queues").status == 200
         answer = slow.get("queues")
         assert (answer.status, answer.code, answer.body.get("details")) == (429, "RATE_LIMITED", None)
-        assert 49 <= int(answer.headers["Retry-After"]) <= 50
         scraped = Client().get("/metrics", headers={"X-API-Key": slow.secret})
-        assert (scraped.status_code, scraped.headers["Retry-After"]) == (429, answer.headers["Retry-After"])
+        assert scraped.status_code == 429
+        assert 40 <= int(scraped.headers["Retry-After"]) <= int(answer.headers["Retry-After"]) <= 50
 
     def test_the_setting_limits_keys_but_not_the_almighty_one(
         self, wired: Configure, grant: Callable[..., Keyed]

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import BrowserContext, ConsoleMessage, Page, Request, expect
 
-expect.set_options(timeout=8000)
+expect.set_options(timeout=15_000)
 
 # A refused action's status is told to the console by the browser itself; the status is what the test asserts.
 _REFUSAL = re.compile(r"status of (400|403|404|409|410|428|429)")
@@ -30,6 +30,11 @@ class Tab:
     async def go(self, path: str) -> None:
         """Open a path of the site and wait until it is live."""
         await self.page.goto(self.root + path)
+
+    async def arrives(self, end: str) -> None:
+        """Wait until the tab is at an address with this ``end``, a pattern, and its scripts hear keys and clicks."""
+        await expect(self.page).to_have_url(re.compile(f"{end}$"))
+        await self.page.wait_for_load_state()
 
     async def live(self) -> None:
         """Wait until the stamp says that the page is live."""
@@ -63,7 +68,7 @@ async def open_tab(context: BrowserContext, root: str) -> Tab:
     return Tab(await context.new_page(), root)
 
 
-async def eventually(check: Callable[[], Awaitable[bool]], page: Page, timeout_ms: int = 8000) -> None:
+async def eventually(check: Callable[[], Awaitable[bool]], page: Page, timeout_ms: int = 15_000) -> None:
     """Wait until ``check`` holds.
 
     Raises:

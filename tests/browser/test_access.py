@@ -99,7 +99,7 @@ async def test_in_production_a_bulk_action_asks_for_the_password_and_goes_on(
     tab = await open_tab(context, production.root)
     await tab.go("/tasks/")
     await _sign_in(tab, "otto")
-    await tab.live()
+    await tab.arrives("/tasks/")
     await tab.page.locator("#tick-all").check()
     await tab.page.locator("#selection [data-bulk=cancel]").click()
     dialog = tab.page.locator("#dialog")
@@ -131,6 +131,7 @@ async def test_the_pages_of_people_are_accessible_and_narrow(
     tab = await open_tab(context, production.root)
     await tab.go("/users/")
     await _sign_in(tab, "ada")
+    await tab.arrives("/users/")
     found = {}
     axe = AXE_FILE_PATH.read_text()
 

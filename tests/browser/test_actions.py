@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from tests.browser.tab import Tab, open_tab
 from tests.support.builders import ACTOR
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser
+    from playwright.async_api import Browser, Route
 
     from tests.browser.site import Site
     from tests.support.stage import Stage
@@ -69,7 +70,15 @@ async def test_cancel_of_a_task_that_is_gone_is_404(tab: Tab, stage: Stage) -> N
 async def test_a_double_click_is_one_request(tab: Tab, stage: Stage) -> None:
     task_id = stage.submit()
     await tab.go(f"/tasks/{task_id}/")
+    both = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await both.wait()
+        await route.continue_()
+
+    await tab.page.route("**/cancel/", hold)
     await tab.page.get_by_role("button", name="Cancel").dblclick()
+    both.set()
     await expect(tab.page.locator("#f-head .badge")).to_have_text("cancelled")
     assert sum("/cancel/" in url for url in tab.requests) == 1
 
@@ -78,6 +87,7 @@ async def test_requeue_from_the_dead_letters(tab: Tab, stage: Stage) -> None:
     task_id = await stage.task(TaskStatus.DEAD_LETTERED)
     await tab.go("/dlq/")
     await tab.page.get_by_role("link", name="ValueError").click()
+    await tab.arrives(r"\?kind=\w+")
     row = tab.page.locator(f"#t-{task_id}")
     await row.get_by_role("button", name="Requeue").click()
     await expect(tab.page.locator("#toasts")).to_contain_text("requeued")

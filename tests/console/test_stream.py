@@ -135,11 +135,10 @@ async def test_a_storm_is_at_most_two_updates_a_second(hub: Hub, stage: Stage) -
         await _subscribed(hub)
         began = loop.time()
         sent = 0
-        while loop.time() - began < 1.6:
+        while loop.time() - began < 1.6 or sent <= 50:  # it may stand still for a while
             await asyncio.to_thread(stage.submit)  # the loop goes on meanwhile
             sent += 1
         allowed = (loop.time() - began) / hub_module.MIN_GAP_S + 1
-        assert sent > 50
         assert 1 <= len(listener.heard("changed")) <= allowed
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.until import until_async
+
 if TYPE_CHECKING:
     import redis
 
@@ -34,5 +36,5 @@ async def test_no_page_breaks_its_own_policy(site: Site, redis_client: redis.Red
         await expect(tab.page.locator(".opblock-body").first).to_be_visible()
         tab.check()
         await tab.page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'x'}))")
-        assert any("script-src" in problem for problem in tab.problems), "a violation would not have been seen"
+        await until_async(lambda: any("script-src" in problem for problem in tab.problems), what="a violation is seen")
         await browser.close()
