@@ -96,6 +96,23 @@ async def test_updates_hold_while_the_pointer_is_on_the_list(tab: Tab, stage: St
     await expect(tab.page.locator(f"#t-{task_id} .badge")).to_have_text("running")
 
 
+async def test_what_runs_in_a_queue_stays_under_the_pointer(tab: Tab, stage: Stage) -> None:
+    claimed = await stage.running(queue="mail")
+    await tab.go("/queues/mail/")
+    await tab.live()
+    rows = tab.page.locator("#f-running tr[data-id]")
+    await rows.get_by_role("button", name="Cancel").hover()
+    await stage.finish(claimed, TaskStatus.SUCCEEDED)
+    other = await stage.running(queue="mail")
+    await expect(tab.page.locator("#stamp")).to_have_attribute("data-state", "held")
+    await expect(rows).to_have_attribute("data-id", claimed.id)
+    await tab.page.mouse.move(5, 5)
+    await expect(rows.locator(".badge")).to_have_text("succeeded")
+    await expect(rows).to_have_attribute("data-id", claimed.id)
+    await tab.page.locator("#f-running .pill", has_text="1 other now").click()
+    await expect(rows).to_have_attribute("data-id", other.id)
+
+
 async def test_typed_text_focus_and_scroll_survive_updates(tab: Tab, stage: Stage) -> None:
     for _ in range(25):
         stage.submit()

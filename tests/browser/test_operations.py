@@ -37,7 +37,8 @@ async def test_all_that_match_and_not_only_the_page(tab: Tab, stage: Stage) -> N
     await expect(dialog).to_contain_text("mail")
     await dialog.get_by_role("button", name=f"Cancel all {MATCHING}").click()
     await tab.page.wait_for_url("**/operations/")
-    row = tab.page.locator("tr[data-row]")
+    await tab.page.mouse.move(5, 5)
+    row = tab.page.locator("tr[data-id]")
     await expect(row).to_contain_text(f"0 of {MATCHING} looked at")
     await tab.live()
     operations = Operations(stage.client, stage.config)
@@ -58,5 +59,5 @@ async def test_an_operation_is_aborted(tab: Tab, stage: Stage) -> None:
     await tab.go("/operations/")
     await expect(tab.page.locator(".banner", has_text="Waiting for a scheduler")).to_be_visible()
     await tab.page.get_by_role("button", name="Abort").click()
-    await expect(tab.page.locator("tr[data-row] .badge")).to_have_text("aborted")
+    await expect(tab.page.locator("tr[data-id] .badge")).to_have_text("aborted")
     assert not operations.get(operation.id).runs

@@ -100,6 +100,35 @@ def test_a_refresh_of_the_audit_keeps_its_rows(browser: Client, stage: Stage) ->
     assert "1 new" in answer
 
 
+async def test_a_refresh_of_what_runs_in_a_queue_keeps_its_rows(browser: Client, stage: Stage) -> None:
+    ended = await stage.running(queue="mail")
+    assert _ids(browser.get("/queues/mail/").text) == [ended.id]
+    await stage.finish(ended, TaskStatus.SUCCEEDED)
+    later = [await stage.running(queue="mail") for _ in range(11)]
+    for names in ("running", "queue"):  # one that is not asked for its rows is not in the way
+        answer = browser.get("/queues/mail/", {"fragment": names, "shown": ended.id}).text
+        assert _ids(answer) == ([ended.id] if names == "running" else [])
+    running = {"fragment": "running", "shown": f"{ended.id},{later[0].id}"}
+    answer = browser.get("/queues/mail/", running).text
+    assert _ids(answer) == [ended.id, later[0].id]
+    assert answer.count('class="is-gone"') == 1
+    assert f'action="/tasks/{ended.id}/cancel/"' not in answer
+    assert "10+ others now" in answer
+
+
+def test_a_refresh_of_the_operations_keeps_their_rows(browser: Client, stage: Stage) -> None:
+    stage.submit(queue="mail")
+    stage.submit(queue="sms")
+    browser.post("/operations/cancel/", {"status": "queued", "queue": "mail", "confirmed": "1"})
+    shown = re.findall(r'data-id="(\w+)"', browser.get("/operations/").text)
+    assert len(shown) == 1
+    browser.post("/operations/cancel/", {"status": "queued", "queue": "sms", "confirmed": "1"})
+    page = browser.get("/operations/", {"fragment": "operations", "shown": shown[0]}).text
+    assert " data-hold" in page
+    assert re.findall(r'data-id="(\w+)"', page) == shown
+    assert "1 new" in page
+
+
 def _cursor(page: str) -> str:
     address = _next(page)
     assert address

@@ -10,11 +10,15 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from tasks_app.console.fragments import Fragment, LivePage, Reading
+from tasks_app.console.pages.tasks import shown_rows
 from tasks_app.console.presenters.forecast import Forecast, drain_forecast
 from tasks_app.console.presenters.queues import Serving, pausing, purging, serving
 from tasks_app.console.presenters.tasks import row
 from tasks_app.domain.snapshot import QueueFlow, QueueInfo, TaskFilter, WorkerInfo
 from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.task import Task, UnreadableTask
+
+RUNNING_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +89,22 @@ def build_queue(reading: QueueReading) -> dict[str, Any]:
 
 
 def build_running(reading: QueueReading) -> dict[str, Any]:
-    """What runs in this queue now."""
+    """What runs in this queue now; of a refresh, the rows on the screen as they are now, and how many others run."""
     where = TaskFilter(status=TaskStatus.RUNNING, queue=reading.info.name)
-    page = reading.queries.tasks(where, None, 10)
-    return {"rows": [row(task, operator=reading.may_operate) for task in page.items], "info": reading.info}
+    page = reading.queries.tasks(where, None, RUNNING_SHOWN)
+    if not reading.shown:
+        return {"rows": [row(task, operator=reading.may_operate) for task in page.items], "info": reading.info}
+    others = sum(task.id not in reading.shown for task in page.items)
+    more = others == len(page.items) and page.next is not None
+    return {
+        "rows": shown_rows(reading, reading.shown, _still_runs),
+        "fresh": f"{others}{'+' if more else ''} other{'' if others == 1 else 's'} now" if others else "",
+        "info": reading.info,
+    }
+
+
+def _still_runs(task: Task | UnreadableTask) -> bool:
+    return isinstance(task, UnreadableTask) or task.status is TaskStatus.RUNNING
 
 
 def _topics(reading: QueueReading) -> list[str]:
@@ -100,7 +116,7 @@ queue = LivePage(
     reading=QueueReading,
     fragments=[
         Fragment("queue", "console/_queue.html", build_queue, _topics),
-        Fragment("running", "console/_running.html", build_running, _topics),
+        Fragment("running", "console/_running.html", build_running, _topics, rows=True),
     ],
     base=lambda reading: {"info": reading.info, "title": reading.info.name},
 )
