@@ -106,7 +106,7 @@ def parse_filter(params: QueryDict) -> ListFilter:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """``task_id`` when the text is a whole id; else ``params`` of the task list."""
+    """``params`` of the task list; ``task_id`` when the text reads as a whole id, as a key may, too."""
 
     task_id: str = ""
     params: tuple[tuple[str, str], ...] = ()
@@ -134,11 +134,10 @@ def parse_search(text: str) -> Search:
         params["status"] = status.value
     q = " ".join(rest)
     compact = q.replace("-", "").lower()
-    if not params and _WHOLE_ID.fullmatch(compact):
-        return Search(task_id=compact)
+    task_id = compact if not params and _WHOLE_ID.fullmatch(compact) else ""
     if q:
         params["q"] = q
-    return Search(params=tuple(params.items()))
+    return Search(task_id, tuple(params.items()))
 
 
 def searched(request: HttpRequest) -> str:

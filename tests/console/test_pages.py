@@ -169,6 +169,15 @@ def test_search_finds_its_way(browser: Client, stage: Stage) -> None:
     assert f"t-{task_id}" in browser.get("/search", {"q": task_id[:14]}, follow=True).text
 
 
+@pytest.mark.parametrize("key", ["8f14e45f-ceea-467f-a9e8-2b0c0a1d2e3f", "8F14E45FCEEA467FA9E82B0C0A1D2E3F"])
+def test_a_key_that_looks_like_an_id_is_found(browser: Client, stage: Stage, key: str) -> None:
+    task_id = stage.submit(idempotency_key=key)
+    assert f"t-{task_id}" in browser.get("/search", {"q": key}, follow=True).text
+    none = browser.get("/search", {"q": key.replace("8", "9")}, follow=True)
+    assert none.status_code == 200
+    assert "No task matches" in none.text
+
+
 @pytest.mark.parametrize(
     ("path", "typed", "status"),
     [
