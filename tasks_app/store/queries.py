@@ -18,7 +18,7 @@ from tasks_app.store.fleet import Fleet
 from tasks_app.store.pages import TaskPages
 from tasks_app.store.reader import Pipeline
 
-_GROUPS = 200
+MAX_GROUPS = 200
 _AUDIT_SCAN = 2000
 
 
@@ -127,24 +127,19 @@ class Queries(Fleet):
         items = [codec.decode_dead_letter(entry, fields) for entry, fields in entries[:limit]]
         return Page(items, encode_cursor(items[-1].entry) if len(entries) > limit else None)
 
-    def dead_letter_groups(self) -> list[DeadLetterGroup]:
-        """Dead letters by cause, the latest seen first, at most 200. Two round trips."""
-        prints = [codec.name(raw) for raw in self._one("zrevrange", self._keys.fingerprints, 0, _GROUPS - 1)]
+    def dead_letter_groups(self, limit: int = MAX_GROUPS) -> list[DeadLetterGroup]:
+        """Dead letters by cause, the latest seen first. Two round trips."""
+        return self._with_fingerprints(
+            [codec.name(raw) for raw in self._one("zrevrange", self._keys.fingerprints, 0, limit - 1)]
+        )
 
-        def read(pipe: Pipeline) -> None:
-            pipe.time()
-            for name in prints:
-                pipe.hgetall(self._keys.fingerprint(name))
-                pipe.zcard(self._keys.dead_index(name))
+    def dead_letter_group(self, fingerprint: str) -> DeadLetterGroup | None:
+        """The dead letters of one cause, however long ago it was seen; ``None`` without any. One round trip."""
+        return next(iter(self._with_fingerprints([fingerprint])), None)
 
-        if not prints:
-            return []
-        (seconds, _), *replies = self._all(read)
-        return [
-            codec.decode_dead_letter_group(name, record, count, seconds // 3600)
-            for name, record, count in zip(prints, replies[::2], replies[1::2], strict=True)
-            if count
-        ]
+    def dead_letter_causes(self) -> int:
+        """How many causes the dead letters have. One round trip."""
+        return int(self._one("zcard", self._keys.fingerprints))
 
     def audit(self, cursor: str | None = None, limit: int = 50, task_id: str | None = None) -> Page[AuditEntry]:
         """The audit, newest first; with ``task_id`` what its last 2,000 entries say of one task. One round trip.
@@ -159,6 +154,22 @@ class Queries(Fleet):
         if task_id:
             return Page([item for item in items if item.task_id == task_id][:limit])
         return Page(items[:limit], encode_cursor(items[limit - 1].entry) if len(items) > limit else None)
+
+    def _with_fingerprints(self, prints: Sequence[str]) -> list[DeadLetterGroup]:
+        def read(pipe: Pipeline) -> None:
+            pipe.time()
+            for name in prints:
+                pipe.hgetall(self._keys.fingerprint(name))
+                pipe.zcard(self._keys.dead_index(name))
+
+        if not prints:
+            return []
+        (seconds, _), *replies = self._all(read)
+        return [
+            codec.decode_dead_letter_group(name, record, count, seconds // 3600)
+            for name, record, count in zip(prints, replies[::2], replies[1::2], strict=True)
+            if count
+        ]
 
     def _dead_letters_of(self, fingerprint: str, cursor: str | None, limit: int, reach: Reach) -> Page[DeadLetter]:
         top = f"({decode_cursor(cursor)}" if cursor else "+"

@@ -14,7 +14,7 @@ from tasks_app.console.presenters import charts
 from tasks_app.console.presenters.buttons import Button
 from tasks_app.console.presenters.operations import every_match
 from tasks_app.console.presenters.queues import purging
-from tasks_app.console.presenters.tasks import bulk_actions, error_line, gone_row, row
+from tasks_app.console.presenters.tasks import bulk_actions, gone_row, row
 from tasks_app.domain.snapshot import DeadLetter, DeadLetterGroup
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, UnreadableTask
@@ -36,14 +36,9 @@ class DeadLettersReading(Reading):
         self.grouped = not self.fingerprint and self.params.get("view") != "flat"
 
     @cached_property
-    def groups(self) -> list[DeadLetterGroup]:
-        """Kinds of errors, the latest seen first."""
-        return self.queries.dead_letter_groups()
-
-    @cached_property
     def group(self) -> DeadLetterGroup | None:
-        """The chosen kind; ``None`` when it has no letters left."""
-        return next((group for group in self.groups if group.fingerprint == self.fingerprint), None)
+        """The chosen kind; ``None`` when none is chosen, or it has no letters left."""
+        return self.queries.dead_letter_group(self.fingerprint) if self.fingerprint else None
 
     @cached_property
     def total(self) -> int:
@@ -65,14 +60,15 @@ def build_letters(reading: DeadLettersReading) -> dict[str, Any]:
         "total": reading.total,
         "cursor": reading.cursor,
         "fingerprint": reading.fingerprint,
-        "group": reading.group if reading.fingerprint else None,
+        "group": reading.group,
         "enabled": reading.config.dlq_enabled,
         "tries": [n for n in TRIES if reading.may_operate and reading.group is not None and n <= reading.group.count],
     }
     if reading.grouped:
-        groups = sorted(reading.groups, key=lambda group: (-group.count, -group.last_seen))
+        latest = reading.queries.dead_letter_groups()
         return context | {
-            "groups": [(group, error_line(group.error_class, group.error_message)) for group in groups],
+            "groups": sorted(latest, key=lambda group: (-group.count, -group.last_seen)),
+            "kinds": max(len(latest), reading.queries.dead_letter_causes()),
         }
     page = reading.queries.dead_letters(reading.cursor, LIMITS[0], reading.fingerprint or None)
     ids = reading.shown or [letter.task_id for letter in page.items if letter.task_id]

@@ -113,15 +113,15 @@ def build_places(reading: OverviewReading) -> dict[str, Any]:
     """The fullest queues, the workers, and the newest kinds of failure."""
     order = {"gone": 0, "late": 1}
     workers = sorted(reading.workers, key=lambda info: (order.get(info.state, 2), -info.occupied, info.id))
-    groups = reading.queries.dead_letter_groups()
+    groups = reading.queries.dead_letter_groups(KINDS_SHOWN)
     return {
         "lines": reading.lines[:QUEUES_SHOWN],
         "more_queues": max(0, len(reading.lines) - QUEUES_SHOWN),
         "leader": reading.queries.leader(),
         "workers": [(info, worker_look(info.state)) for info in workers[:WORKERS_SHOWN]],
         "more_workers": max(0, len(workers) - WORKERS_SHOWN),
-        "kinds": [(group, error_line(group.error_class, group.error_message)) for group in groups[:KINDS_SHOWN]],
-        "more_kinds": max(0, len(groups) - KINDS_SHOWN),
+        "kinds": [(group, error_line(group.error_class, group.error_message)) for group in groups],
+        "more_kinds": max(0, reading.queries.dead_letter_causes() - KINDS_SHOWN),
     }
 
 
