@@ -177,7 +177,11 @@ AUDIT: dict[str, Any] = {
 NEXT = "eyJhZnRlciI6IjAxOWExYzJlIn0"
 
 # Per code: what its message and details look like.
-OPERATION_ASKED: dict[str, Any] = {"action": "requeue", "filter": {"status": "dead_lettered", "queue": "mail"}}
+OPERATION_ASKED: dict[str, Any] = {
+    "action": "requeue",
+    "filter": {"status": "dead_lettered", "queue": "mail"},
+    "careful": True,
+}
 OPERATION: dict[str, Any] = {
     "id": OTHER_ID,
     "action": "requeue",
@@ -189,6 +193,9 @@ OPERATION: dict[str, Any] = {
     "done": 1198,
     "told": 0,
     "skipped": {"queued": 2},
+    "careful": True,
+    "trying": 0,
+    "failed": 0,
     "actor": "key:ops",
     "created_at": "2026-01-31T12:00:00.000Z",
     "ended_at": None,

@@ -21,8 +21,8 @@ _PATTERNS = {
 _MOMENTS = ("created_after", "created_before")
 
 
-def to_selection(body: dict[str, Any]) -> tuple[Action, Selection]:
-    """Check ``{"action": ..., "filter": {...}}``.
+def to_selection(body: dict[str, Any]) -> tuple[Action, Selection, bool]:
+    """Check ``{"action": ..., "filter": {...}, "careful": false}``: the three of them.
 
     Raises:
         ValidationError: names every member that breaks its rule.
@@ -31,6 +31,9 @@ def to_selection(body: dict[str, Any]) -> tuple[Action, Selection]:
     action = body.get("action")
     if action not in BULK_ACTIONS:
         problems["action"] = [f"must be one of {', '.join(BULK_ACTIONS)}"]
+    careful = body.get("careful", False)
+    if not isinstance(careful, bool):
+        problems["careful"] = ["must be true or false"]
     chosen = body.get("filter")
     if not isinstance(chosen, dict):
         raise ValidationError(problems | {"filter": ["must be an object; an empty one means all"]})
@@ -51,4 +54,4 @@ def to_selection(body: dict[str, Any]) -> tuple[Action, Selection]:
         raise ValidationError(problems)
     if "status" in values:
         values["status"] = TaskStatus(values["status"])
-    return Action(str(action)), Selection(**values)
+    return Action(str(action)), Selection(**values), bool(careful)

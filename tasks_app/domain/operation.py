@@ -12,14 +12,20 @@ from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.transitions import ALLOWED_IN, Action
 
 BULK_ACTIONS = (Action.REQUEUE, Action.CANCEL, Action.DISCARD)
+TRIALS = (1, 10, 100)
+"""How many tasks a careful operation requeues and then waits for, trial by trial, before it does the rest."""
+TOO_MANY_FAIL = 0.2
+"""It stops by itself where more than this share of a trial has failed again."""
 
 
 class OperationState(StrEnum):
-    """Where an operation stands; the last two are final."""
+    """Where an operation stands; all but the first are final."""
 
     RUNNING = "running"
     FINISHED = "finished"
     ABORTED = "aborted"
+    STOPPED = "stopped"
+    """By itself: too many of a careful operation's trial failed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,8 @@ class Operation:
 
     ``looked`` of about ``total`` tasks have been seen, of which ``done`` were changed, ``told`` were running and were
     told to stop, and ``skipped`` were left alone: the status they were found in, or another reason, to how many.
+    ``trials`` is how many trials a careful one has made, ``None`` of any other; ``trying`` are the tasks of the last,
+    of which ``failed`` had failed again when it stopped.
     """
 
     id: str
@@ -79,6 +87,9 @@ class Operation:
     ended_at: int | None = None
     ended_by: str | None = None
     place: bytes = b""
+    trials: int | None = None
+    trying: tuple[str, ...] = ()
+    failed: int = 0
 
     @property
     def runs(self) -> bool:

@@ -52,6 +52,7 @@ _FILTER_WORDS = {
     "fingerprint": "--fingerprint",
     "created_after": "--after",
     "created_before": "--before",
+    "careful": "--careful",
 }
 
 
@@ -196,8 +197,8 @@ def begin(args: Namespace) -> Outputs:
     if bool(chosen) == args.all:
         raise ValidationError({"begin": ["wants either a filter or --all"]})
     with _in_words(_FILTER_WORDS):
-        action, selection = to_selection({"action": args.action, "filter": chosen})
-        begun = runtime.operations().begin(action, selection, actor())
+        action, selection, careful = to_selection({"action": args.action, "filter": chosen, "careful": args.careful})
+        begun = runtime.operations().begin(action, selection, actor(), careful=careful)
     yield _operation(begun.id)
 
 

@@ -190,6 +190,7 @@ def operation(found: Operation, *, leader: bool) -> Output:
             ("skipped", ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())),
             ("asked", f"{clock(found.created_at)} by {found.actor}"),
             ("ended", found.ended_at and f"{clock(found.ended_at)} by {found.ended_by}"),
+            ("failed again", found.failed and f"{found.failed} of {len(found.trying)}"),
         ]
     )
     return Output(representation.encode(representation.operation_body(found, leader=leader)), text)
@@ -234,7 +235,11 @@ def _chosen(operation: Operation) -> str:
 
 
 def _stands(operation: Operation, leader: bool) -> str:
-    return f"{operation.state}, waits for a scheduler" if operation.runs and not leader else operation.state
+    if not operation.runs:
+        return operation.state
+    if not leader:
+        return f"{operation.state}, waits for a scheduler"
+    return f"{operation.state}, trying {len(operation.trying)}" if operation.trying else operation.state
 
 
 def _share(operation: Operation) -> str:

@@ -39,6 +39,9 @@ def decode_operation(operation_id: str, record: Mapping[bytes, bytes]) -> Operat
             ended_at=int(texts["ended_at"]) if "ended_at" in texts else None,
             ended_by=texts["ended_by"].decode() if "ended_by" in texts else None,
             place=texts["place"],
+            trials=int(texts["trials"]) if "trials" in texts else None,
+            trying=tuple(texts.get("trying", b"").decode().split()),
+            failed=int(texts.get("failed", 0)),
         )
     except (ValueError, LookupError, TypeError) as error:
         raise UnreadableRecord(f"The operation's record does not decode: {error}") from error

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import redis
 
 from tasks_app.domain.api_key import EVERYWHERE, Reach
 from tasks_app.domain.config import Config
-from tasks_app.domain.errors import NotFound, OperationEnded, OperationRunning, TooManyOperations, UnreadableRecord
-from tasks_app.domain.operation import Operation, OperationState, Reckoning, Selection, statuses_of
+from tasks_app.domain.errors import (
+    NotFound,
+    OperationEnded,
+    OperationRunning,
+    TooManyOperations,
+    UnreadableRecord,
+    ValidationError,
+)
+from tasks_app.domain.operation import (
+    TOO_MANY_FAIL,
+    TRIALS,
+    Operation,
+    OperationState,
+    Reckoning,
+    Selection,
+    statuses_of,
+)
 from tasks_app.domain.snapshot import Actor, Page
-from tasks_app.domain.status import TaskStatus
-from tasks_app.domain.task import Task, UnreadableTask
-from tasks_app.domain.transitions import Action
+from tasks_app.domain.status import TERMINAL, TaskStatus
+from tasks_app.domain.task import Task
+from tasks_app.domain.transitions import REQUEUEABLE, Action
 from tasks_app.store.commands import MAX_BATCH, Commands, Step
 from tasks_app.store.cursor import decode_cursor, encode_cursor
-from tasks_app.store.operation_records import decode_operation, selection_of
+from tasks_app.store.operation_filter import bounds, matches, may_be_told, needs_check, within
+from tasks_app.store.operation_records import decode_operation
 from tasks_app.store.pages import TaskPages
 from tasks_app.store.reader import Pipeline, Reader
 from tasks_app.store.scripts import MAX_OPERATING, Scripts
@@ -44,7 +60,7 @@ class Operations(Reader):
         """How many tasks it would be for, as of now. One or two round trips. Raises ValidationError."""
         statuses = statuses_of(action, selection)
         indexes = self._indexes(statuses, selection)
-        low, high = _bounds(selection, b"")
+        low, high = bounds(selection, b"")
 
         def read(pipe: Pipeline) -> None:
             for index in indexes:
@@ -52,27 +68,33 @@ class Operations(Reader):
             if TaskStatus.RUNNING in statuses:
                 pipe.zcard(self._keys.leases)
 
-        return Reckoning(sum(self._all(read)), not _needs_check(statuses, selection))
+        return Reckoning(sum(self._all(read)), not needs_check(statuses, selection))
 
-    def begin(self, action: Action, selection: Selection, actor: Actor) -> Operation:
+    def begin(self, action: Action, selection: Selection, actor: Actor, *, careful: bool = False) -> Operation:
         """Record an operation, for the leader to work off. Four round trips.
 
+        ``careful``: a requeue that makes ``TRIALS`` first, and stops where too many of one fail again.
+
         Raises:
-            ValidationError: the action is not for such tasks.
+            ValidationError: the action is not for such tasks, or nothing that can be tried.
             OperationRunning: the same one has not ended yet.
             TooManyOperations: so many run.
         """
+        if careful and action is not Action.REQUEUE:
+            raise ValidationError({"careful": ["is for requeueing"]})
         seconds, microseconds = self._one("time")
         asked_for = f"{action} {selection.text}"
         before = min(selection.created_before or 1 << 48, seconds * 1000 + microseconds // 1000 + 1)
-        bounded = _bounded(selection, before)
+        bounded = replace(selection, created_before=before)
         reckoning = self.reckon(action, bounded)
         said = f"{action} {'' if reckoning.exact else 'some of '}{reckoning.total} {selection.words}".rstrip()
+        said += " carefully" * careful
         fields: dict[str, str | int] = {
             "action": action,
             "selection": bounded.text,
             "total": reckoning.total,
             "exact": int(reckoning.exact),
+            **({"trials": 0} if careful else {}),
         }
         values: list[str | int] = [value for pair in fields.items() for value in pair]
         tail = f"{8 + secrets.randbits(2):x}{secrets.randbits(60):015x}"
@@ -115,49 +137,65 @@ class Operations(Reader):
         return Page(found[:limit], encode_cursor(found[limit - 1].id) if len(found) > limit else None)
 
     def run_for(self, seconds: float) -> bool:
-        """Work on what runs, in turns, for about so long. True while something is left.
+        """Work on what runs, in turns, for about so long. True while something is left that need not wait.
 
         Two round trips, and three or four more a step.
         """
         deadline = time.monotonic() + seconds
         running = self._records([_text(raw) for raw in self._one("zrange", self._keys.operating, 0, -1)])
         while running:
+            moved = []
             for operation in running:
-                self.step(operation)
+                if self.step(operation):
+                    moved.append(operation.id)
                 if time.monotonic() >= deadline:
                     return True
-            running = [operation for operation in self._records([o.id for o in running]) if operation.runs]
+            running = [operation for operation in self._records(moved) if operation.runs]
         return False
 
     def step(self, operation: Operation) -> bool:
         """Take the operation one step of at most ``MAX_BATCH`` tasks further from where it stood.
 
-        False when it did not stand there any more, so that this changed nothing.
+        False when this changed nothing: it did not stand there any more, or waits for the tasks of its trial.
         """
         actor = Actor(operation.actor, operation.source, operation.request_id)
+        if operation.trying:
+            failed, open_ = self._tried(operation)
+            if failed > TOO_MANY_FAIL * len(operation.trying):
+                return self._end(operation, OperationState.STOPPED, actor, failed)
+            if open_:
+                return False
         statuses = statuses_of(operation.action, operation.selection)
         if operation.place == _LAST:
-            return self._finish(operation, actor)
+            return self._end(operation, OperationState.FINISHED, actor)
         if operation.place.startswith(_AMONG_RUNNING):
             ids, following = self._passed_by(operation)
             looked = len(ids)
         elif members := self._following(statuses, operation):
             ids, following, looked = [_text(member) for member in members], members[-1], len(members)
-            if _needs_check(statuses, operation.selection):
-                ids = [row.id for row in self._pages.rows(ids) if _matches(row, operation.selection)]
+            if needs_check(statuses, operation.selection):
+                ids = [row.id for row in self._pages.rows(ids) if matches(row, operation.selection)]
         elif TaskStatus.RUNNING in statuses:
             ids, following, looked = [], _AMONG_RUNNING + b"0 ", 0
         else:
-            return self._finish(operation, actor)
+            return self._end(operation, OperationState.FINISHED, actor)
         step = Step(operation.id, operation.place, following, looked)
         return self._commands.take_step(operation.action, ids, actor, step)
 
-    def _finish(self, operation: Operation, actor: Actor) -> bool:
-        word, _ = self._conclude(operation.id, OperationState.FINISHED, actor, operation.place)
+    def _tried(self, operation: Operation) -> tuple[int, int]:
+        """How many of its trial have failed again, and how many have not ended. One round trip."""
+        rows = [row for row in self._pages.rows(operation.trying) if isinstance(row, Task)]
+        failed = sum(row.status in REQUEUEABLE for row in rows)
+        return failed, sum(row.status not in TERMINAL for row in rows)
+
+    def _end(self, operation: Operation, state: OperationState, actor: Actor, failed: int = 0) -> bool:
+        word, _ = self._conclude(operation.id, state, actor, operation.place, failed)
         return word == b"OK"
 
-    def _conclude(self, operation_id: str, state: OperationState, actor: Actor, place: bytes) -> tuple[bytes, bytes]:
-        word, was = self._scripts.run("conclude", *actor.arguments, operation_id, state, place)
+    def _conclude(
+        self, operation_id: str, state: OperationState, actor: Actor, place: bytes, failed: int = 0
+    ) -> tuple[bytes, bytes]:
+        word, was = self._scripts.run("conclude", *actor.arguments, operation_id, state, place, failed)
         return word, was
 
     def _records(self, ids: Sequence[str]) -> list[Operation]:
@@ -193,83 +231,42 @@ class Operations(Reader):
         """
         cursor, _, after = operation.place.removeprefix(_AMONG_RUNNING).partition(b" ")
         further, found = self._one("zscan", self._keys.leases, int(cursor), count=MAX_BATCH // 2)
-        low, high = _bounds(operation.selection, b"")
+        low, high = bounds(operation.selection, b"")
         # A scan may return more than it was asked for, and than a step takes: the rest is found again at its cursor.
-        members = sorted(member for member, _ in found if member > after and _within(member, low, high))
+        members = sorted(member for member, _ in found if member > after and within(member, low, high))
         batch = members[:MAX_BATCH]
         if len(members) > MAX_BATCH:
             place = _AMONG_RUNNING + cursor + b" " + batch[-1]
         else:
             place = _AMONG_RUNNING + b"%d " % further if further else _LAST
         rows = self._pages.rows([_text(member) for member in batch])
-        return [row.id for row in rows if _may_be_told(row) and _matches(row, operation.selection)], place
+        return [row.id for row in rows if may_be_told(row) and matches(row, operation.selection)], place
 
     def _following(self, statuses: Sequence[TaskStatus], operation: Operation) -> list[bytes]:
         """The next ids above the operation's place, at one moment: one that moves between two reads could be lost."""
-        low, high = _bounds(operation.selection, operation.place)
+        low, high = bounds(operation.selection, operation.place)
         indexes = self._indexes(statuses, operation.selection)
+
+        most = MAX_BATCH
+        if operation.trials is not None and operation.trials < len(TRIALS):
+            most = min(most, TRIALS[operation.trials])
 
         def read(pipe: Pipeline) -> None:
             for index in indexes:
-                pipe.zrangebylex(index, low, high, start=0, num=MAX_BATCH)
+                pipe.zrangebylex(index, low, high, start=0, num=most)
             if TaskStatus.RUNNING in statuses:
                 pipe.zrange(self._keys.leases, 0, _LEASES - 1)
 
         replies = self._all(read, snapshot=True)
         found = {member for members in replies[: len(indexes)] for member in members}
         if len(replies) > len(indexes):
-            found |= {member for member in replies[-1] if _within(member, low, high)}
-        return sorted(found)[:MAX_BATCH]
+            found |= {member for member in replies[-1] if within(member, low, high)}
+        return sorted(found)[:most]
 
 
 def _unknown(operation_id: str) -> NotFound:
     return NotFound(f"There is no operation {operation_id}")
 
 
-def _bounded(selection: Selection, before: int) -> Selection:
-    values = json.loads(selection.text) | {"created_before": before}
-    return selection_of(values)
-
-
-def _bounds(selection: Selection, place: bytes) -> tuple[bytes, bytes]:
-    """Lexical bounds of ids: they open with twelve hex digits of their birth's milliseconds."""
-    before = selection.created_before
-    high = b"+" if before is None else f"({max(0, before):012x}".encode()
-    if place:
-        return b"(" + place, high
-    after = selection.created_after
-    return b"-" if after is None else f"[{max(0, after):012x}".encode(), high
-
-
-def _within(member: bytes, low: bytes, high: bytes) -> bool:
-    """Whether a running task lies within what :func:`_bounds` returned, as the indexes' ranges take it."""
-    above = low == b"-" or (member >= low[1:] if low[:1] == b"[" else member > low[1:])
-    return above and (high == b"+" or member < high[1:])
-
-
-def _may_be_told(row: Task | UnreadableTask) -> bool:
-    return isinstance(row, Task) and row.status is TaskStatus.RUNNING and not row.cancel_requested
-
-
 def _text(member: bytes) -> str:
     return member.decode(errors="replace")
-
-
-def _needs_check(statuses: Sequence[TaskStatus], selection: Selection) -> bool:
-    narrowed = [selection.queue, selection.task_type, selection.fingerprint]
-    given = sum(value is not None for value in narrowed)
-    # Running tasks stand in one set without regard to queue, type and birth.
-    apart = TaskStatus.RUNNING in statuses and (given or selection.created_after is not None)
-    return bool(selection.worker_id or given > 1 or apart)
-
-
-def _matches(row: Task | UnreadableTask, selection: Selection) -> bool:
-    return isinstance(row, Task) and all(
-        wanted is None or wanted == found
-        for wanted, found in (
-            (selection.queue, row.queue),
-            (selection.task_type, row.task_type),
-            (selection.worker_id, row.worker_id),
-            (selection.fingerprint, row.fingerprint),
-        )
-    )

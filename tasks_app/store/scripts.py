@@ -18,6 +18,7 @@ import redis.asyncio
 from redis.exceptions import NoScriptError
 
 from tasks_app.domain.config import Config
+from tasks_app.domain.operation import TRIALS
 from tasks_app.domain.status import TERMINAL, TaskStatus
 from tasks_app.domain.transitions import REQUEUEABLE, VALID_TRANSITIONS
 from tasks_app.store.connections import translating
@@ -76,6 +77,7 @@ def prelude(keys: Keys, config: Config) -> str:
         "MAX_OPERATIONS": MAX_OPERATIONS,
         "MAX_OPERATING": MAX_OPERATING,
         "OPERATION_TTL_MS": OPERATION_TTL_MS,
+        "MAX_TRIALS": len(TRIALS),
         "MINUTE_STATS_TTL_MS": MINUTE_STATS_TTL_MS,
         "TEN_STATS_TTL_MS": TEN_STATS_TTL_MS,
         "HOUR_STATS_TTL_MS": HOUR_STATS_TTL_MS,

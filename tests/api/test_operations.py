@@ -38,6 +38,21 @@ def test_begun_followed_and_finished(api: Api, hand: Hand) -> None:
     assert api.post(f"operations/{body['id']}/abort").code == "OPERATION_ENDED"
 
 
+def test_a_careful_one_tries_first_and_stops_itself(api: Api, hand: Hand) -> None:
+    for _ in range(3):
+        api.post("tasks", {"task_type": "echo"})
+        hand.fail()
+    body = api.post("operations", asked() | {"careful": True}).body
+    assert (body["careful"], body["trying"], body["failed"]) == (True, 0, 0)
+    runtime.operations().run_for(10)
+    tried = api.get(f"operations/{body['id']}").body
+    assert (tried["state"], tried["done"], tried["trying"]) == ("running", 1, 1)
+    hand.fail()
+    runtime.operations().run_for(10)
+    ended = api.get(f"operations/{body['id']}").body
+    assert (ended["state"], ended["done"], ended["trying"], ended["failed"]) == ("stopped", 1, 1, 1)
+
+
 def test_aborted(api: Api) -> None:
     body = api.post("operations", {"action": "cancel", "filter": {}}).body
     ended = api.post(f"operations/{body['id']}/abort").body
@@ -54,6 +69,8 @@ def test_aborted(api: Api) -> None:
         ({"action": "requeue"}, "filter"),
         ({"action": ["requeue"], "filter": {}}, "action"),
         ({"action": "requeue", "filter": {}, "force": True}, "force"),
+        (asked() | {"careful": "yes"}, "careful"),
+        ({"action": "discard", "filter": {}, "careful": True}, "careful"),
         (asked(status="dead"), "filter.status"),
         (asked(status=["failed"]), "filter.status"),
         (asked(status="queued"), "status"),

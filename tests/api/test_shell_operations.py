@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import redis
 
 from tasks_app import runtime
 from tasks_app.shell import actions
 from tests.api.client import Api
+from tests.api.hand import Hand
 from tests.api.shell import Ran
 
 
@@ -33,6 +35,24 @@ def test_operations_are_begun_listed_shown_and_aborted(run: type[Ran], api: Api)
     assert [line.split()[1] for line in run("operations").out.splitlines()] == ["ACTION", "discard", "cancel"]
 
 
+def test_a_careful_one_says_what_it_waits_for_and_why_it_stopped(
+    run: type[Ran], api: Api, hand: Hand, redis_client: redis.Redis
+) -> None:
+    for _ in range(2):
+        api.post("tasks", {"task_type": "echo"})
+        hand.fail()
+    operation_id = run("operations", "begin", "requeue", "--all", "--careful", "--json").json[0]["id"]
+    runtime.operations().run_for(5)
+    assert "running, waits for a scheduler" in run("operations", "show", operation_id).out
+    redis_client.set("dtq:lock:scheduler", "token host:1")
+    assert "running, trying 1" in run("operations", "show", operation_id).out
+    hand.fail()
+    runtime.operations().run_for(5)
+    shown = run("operations", "show", operation_id).out
+    assert "stopped" in shown
+    assert "1 of 1" in shown
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -41,6 +61,7 @@ def test_operations_are_begun_listed_shown_and_aborted(run: type[Ran], api: Api)
         (["cancel", "--queue", "No Queue"], "--queue is malformed"),
         (["requeue", "--after", "yesterday"], "--after must be ISO 8601"),
         (["requeue", "--status", "queued"], "--status must be one of"),
+        (["cancel", "--all", "--careful"], "--careful is for requeueing"),
         (["cancel", "--type", "no type"], "--type is malformed"),
         (["cancel", "--worker", ""], "--worker is malformed"),
         (["cancel", "--before", "2030-01-31"], "--before must be ISO 8601"),

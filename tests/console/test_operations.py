@@ -106,6 +106,30 @@ async def test_what_no_index_counts_is_said_to_be_looked_for(htmx: Client, stage
     assert (only().done, only().looked) == (1, 3)
 
 
+async def test_a_careful_one_is_offered_where_tasks_run_again_and_says_what_it_waits_for(
+    htmx: Client, stage: Stage
+) -> None:
+    await dead(stage, 3)
+    assert "careful" not in htmx.post("/operations/discard/", DEAD).text
+    question = htmx.post("/operations/requeue/", DEAD).text
+    assert "Carefully: 1, then 10, then 100, then the rest" in question
+    assert "more than 20% fail again" in question
+    htmx.post("/operations/requeue/", {**DEAD, "confirmed": "1", "careful": "1"})
+    await stage.schedule.lead(WORKER, TOKEN)
+    assert "carefully" in htmx.get("/operations/").text
+    runtime.operations().run_for(10)
+    text = htmx.get("/operations/").text
+    assert "trying" in text
+    assert "waits for the one it tried" in text
+    [task] = (await stage.claim()).tasks
+    await stage.finish(task, TaskStatus.DEAD_LETTERED)
+    runtime.operations().run_for(10)
+    text = htmx.get("/operations/").text
+    assert "stopped" in text
+    assert "the one it tried failed again" in text
+    assert "operation-stop" in htmx.get("/audit/").text
+
+
 async def test_aborting(htmx: Client, stage: Stage) -> None:
     await dead(stage, 1)
     htmx.post("/operations/requeue/", {**DEAD, "confirmed": "1"})

@@ -1,4 +1,4 @@
-"""A bulk action over real processes: web and leader are killed half-way, and every task has moved exactly once."""
+"""Bulk actions over real processes: a leader's death changes nothing, and a careful one waits for what it tries."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks_app.domain.operation import Operation
+from tasks_app.domain.operation import Operation, OperationState, Selection
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task
+from tasks_app.domain.transitions import Action
 from tasks_app.store.operations import Operations
 from tests.process.fleet import Fleet, Process
 from tests.process.test_scheduler import leader
+from tests.support.builders import ACTOR
 from tests.support.link import Link
 from tests.support.operations import press
 from tests.support.until import until
@@ -89,3 +91,20 @@ def test_web_and_leader_die_half_way_and_nothing_is_lost_or_doubled(
     rows = [row for first in range(0, DEAD, 1000) for row in fleet.queries.rows(ids[first : first + 1000])]
     assert {row.requeues for row in rows if isinstance(row, Task)} == {1}
     assert len(rows) == DEAD
+
+
+def test_a_careful_one_waits_for_a_worker_and_stops_where_the_cause_is_still_there(fleet: Fleet) -> None:
+    fleet.submit_many(20, "fail")
+    dead = TaskStatus.DEAD_LETTERED
+    worker = fleet.worker("--no-scheduler", concurrency=20)
+    until(lambda: fleet.queries.counts()[dead] == 20, timeout=30, what="all are dead")
+    worker.kill()
+    operations = Operations(fleet.client, fleet.config)
+    begun = operations.begin(Action.REQUEUE, Selection(status=dead), ACTOR, careful=True)
+    fleet.start("runscheduler")
+    until(lambda: operations.get(begun.id).trying, timeout=30, what="it tries one")
+    fleet.worker("--no-scheduler")
+    until(lambda: not operations.get(begun.id).runs, timeout=30, what="it has stopped")
+    ended = operations.get(begun.id)
+    assert (ended.state, ended.done, ended.failed) == (OperationState.STOPPED, 1, 1)
+    assert fleet.queries.counts()[dead] == 20

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from tasks_app.api.query import FINGERPRINT
 from tasks_app.api.serializers.base import Shape, time_field
 from tasks_app.api.serializers.tasks import STATUSES
-from tasks_app.domain.operation import BULK_ACTIONS, OperationState
+from tasks_app.domain.operation import BULK_ACTIONS, TOO_MANY_FAIL, TRIALS, OperationState
 from tasks_app.domain.submission import QUEUE_PATTERN, TYPE_PATTERN
 
 
@@ -32,6 +32,12 @@ class AskedOperationSerializer(Shape):
 
     action = serializers.ChoiceField(list(BULK_ACTIONS))
     filter = SelectionSerializer()
+    careful = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text=f"Requeue {', '.join(map(str, TRIALS))} and wait for each to end, then the rest; stop when more than "
+        f"{TOO_MANY_FAIL:.0%} of a trial fail again.",
+    )
 
 
 class OperationSerializer(Shape):
@@ -50,6 +56,9 @@ class OperationSerializer(Shape):
         child=serializers.IntegerField(),
         help_text="How many it left alone, by the status they were found in or another reason.",
     )
+    careful = serializers.BooleanField()
+    trying = serializers.IntegerField(help_text="How many tasks its last trial requeued; 0: it makes none now.")
+    failed = serializers.IntegerField(help_text="How many of them had failed again when it stopped.")
     actor = serializers.CharField(allow_blank=True)
     created_at = time_field("", null=False)
     ended_at = time_field("null: it runs.")

@@ -36,12 +36,12 @@ class OperationsView(ApiView):
     @docs.BEGIN
     def post(self, request: Request) -> Response:
         """It is recorded; the scheduler's leader does it."""
-        action, selection = to_selection(body_fields(request, frozenset({"action", "filter"})))
+        action, selection, careful = to_selection(body_fields(request, frozenset({"action", "filter", "careful"})))
         client = client_of(request)
         if selection.queue is None and not client.reach.everywhere:
             raise NotPermitted("The API key is for some queues: the filter has to name one of them")
         require_queue(client, selection.queue)
-        operation = runtime.operations().begin(action, selection, actor_of(request))
+        operation = runtime.operations().begin(action, selection, actor_of(request), careful=careful)
         return _shown(operation, status=202, headers={"Location": f"{request.path}/{operation.id}"})
 
 

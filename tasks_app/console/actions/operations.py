@@ -16,7 +16,7 @@ from tasks_app.console.presenters.operations import chosen_words
 from tasks_app.console.presenters.tasks import ACTION_LOOKS
 from tasks_app.console.presenters.times import now_ms
 from tasks_app.domain.errors import DtqError, ValidationError
-from tasks_app.domain.operation import Selection
+from tasks_app.domain.operation import TOO_MANY_FAIL, TRIALS, Selection
 from tasks_app.domain.roles import Right
 from tasks_app.domain.transitions import DESTROYS, Action
 from tasks_app.runtime import operations
@@ -27,8 +27,8 @@ _CARRIED = ("status", "queue", "type", "worker", "since", "kind")
 def begin(action: Action) -> View:
     """The view that begins ``action`` on all that match, once the operator has seen how many that are.
 
-    Form: the filter as a list's address has it, ``kind`` (a fingerprint), ``confirmed`` after the question. What
-    destroys takes the right to purge, as it empties what it is let loose on.
+    Form: the filter as a list's address has it, ``kind`` (a fingerprint), ``confirmed`` after the question, which may
+    add ``careful``. What destroys takes the right to purge, as it empties what it is let loose on.
     """
 
     @guarded(Right.PURGE if action in DESTROYS else Right.OPERATE, destroys=action in DESTROYS)
@@ -37,7 +37,7 @@ def begin(action: Action) -> View:
             selection = _selection(request)
             if not request.POST.get("confirmed"):
                 return ask(request, "components/confirm_all.html", _question(request, action, selection))
-            operations().begin(action, selection, actor_of(request))
+            operations().begin(action, selection, actor_of(request), careful=bool(request.POST.get("careful")))
         except DtqError as error:
             return answer(request, failed(error))
         page = reverse("console:operations")
@@ -77,6 +77,8 @@ def _question(request: HttpRequest, action: Action, selection: Selection) -> dic
         "action": action,
         "url": reverse(f"console:operations-{action}"),
         "look": ACTION_LOOKS[action],
+        "trials": TRIALS if action is Action.REQUEUE else (),
+        "too_many": f"{TOO_MANY_FAIL:.0%}",
         "reckoning": operations().reckon(action, selection),
         "chosen": chosen_words(selection),
         "fields": [(name, request.POST[name]) for name in _CARRIED if request.POST.get(name)],

@@ -25,7 +25,9 @@ _STATES = {
     OperationState.RUNNING: Look("running", "play", "blue", "The scheduler works on it"),
     OperationState.FINISHED: Look("finished", "check", "green", "It has looked at everything"),
     OperationState.ABORTED: Look("aborted", "ban", "amber", "It was ended before it had looked at everything"),
+    OperationState.STOPPED: Look("stopped", "cross", "red", "By itself: too many of those it tried failed again"),
 }
+_TRYING = Look("trying", "hourglass", "blue", "It waits for those it has requeued to end before it goes on")
 _WAITING = Look("waiting", "hourglass", "amber", "It waits for a scheduler: none leads at the moment")
 
 
@@ -55,7 +57,7 @@ def operation_row(operation: Operation, *, leader: bool) -> OperationRow:
     return OperationRow(
         operation=operation,
         action=ACTION_LOOKS[operation.action],
-        state=_STATES[operation.state] if leader or not operation.runs else _WAITING,
+        state=_state(operation, leader=leader),
         chosen=chosen_words(operation.selection),
         share=min(1.0, operation.looked / total) if total else float(not operation.runs),
         skipped=[(_reason(name), count) for name, count in operation.skipped.items()],
@@ -83,6 +85,12 @@ def chosen_words(selection: Selection) -> list[tuple[str, str]]:
         ("submitted after", exact(selection.created_after) if selection.created_after is not None else None),
     ]
     return [(name, value) for name, value in pairs if value]
+
+
+def _state(operation: Operation, *, leader: bool) -> Look:
+    if operation.runs and not leader:
+        return _WAITING
+    return _TRYING if operation.runs and operation.trying else _STATES[operation.state]
 
 
 def _reason(name: str) -> str:

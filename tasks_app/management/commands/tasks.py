@@ -79,6 +79,7 @@ class Command(BaseCommand):
         bulk.add_argument("action", choices=[action.value for action in BULK_ACTIONS])
         bulk.add_argument("--all", action="store_true", help="all tasks that the action is for")
         bulk.add_argument("--fingerprint", help="only dead letters that failed alike")
+        bulk.add_argument("--careful", action="store_true", help="requeue a few first; stop when too many fail again")
         _filter_options(bulk)
         word("show", actions.show_operation, bulks).add_argument("id")
         word("abort", actions.abort, bulks).add_argument("id")

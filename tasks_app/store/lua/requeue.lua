@@ -5,7 +5,7 @@
 --#include arguments clock transition index record idempotency terminal stats event enqueue ack retention attempts deadletter audit commit
 expect('ttttttn', 'ttnto')
 local WIDTH = 5
-local replies = {}
+local replies, back = {}, {}
 
 --#include step
 
@@ -49,6 +49,7 @@ local function requeue(id, attempt, requeues, metadata, ttl_ms)
   if not operation then
     audit('requeue', 'task', id, '')
   end
+  back[#back + 1] = id
   return { 'OK', 'queued' }
 end
 
@@ -57,6 +58,9 @@ for at = 8, #ARGV, WIDTH do
 end
 if operation then
   count_step(replies)
+end
+if trials then
+  note_trial(back)
 end
 commit()
 return replies
