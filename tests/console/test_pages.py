@@ -102,6 +102,16 @@ def _still(html: str) -> str:
     return re.sub(r"\d[\d.,]*", "0", html)
 
 
+async def test_rows_are_ticked_only_where_the_ticked_can_be_acted_on(browser: Client, stage: Stage) -> None:
+    await stage.running(queue="mail")
+    await stage.task(TaskStatus.DEAD_LETTERED)
+    for path, ticks in (("/tasks/", 2), ("/dlq/?view=flat", 1), ("/queues/mail/", 0)):
+        page = browser.get(path).text
+        assert page.count("data-tick ") == ticks, path
+        assert page.count('class="tick"') == ticks + bool(ticks), path
+        assert page.count('id="selection"') == bool(ticks), path
+
+
 @pytest.mark.real_redis
 async def test_the_cost_of_a_page_does_not_depend_on_the_number_of_tasks(
     browser: Client, stage: Stage, monkeypatch: pytest.MonkeyPatch
