@@ -82,7 +82,7 @@ def _version() -> tuple[bool, str]:
 
 
 def _groups() -> tuple[bool, str]:
-    lanes = runtime.observer().lanes_by_group()
+    lanes = runtime.queries().lanes_by_group()
     if lanes.broken:
         return False, f"no stream: {', '.join(lanes.broken[:MAX_NAMED])}"
     without = f", {len(lanes.groupless)} without a group until the next claim" if lanes.groupless else ""

@@ -60,7 +60,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """A queue and its counts. ``oldest_at`` is when the longest waiting queued task was born."""
+    """A queue and its counts. ``oldest_at`` is when the longest waiting queued task entered its stream."""
 
     name: str
     queued: int

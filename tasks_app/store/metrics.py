@@ -13,7 +13,6 @@ from tasks_app.store import codec
 from tasks_app.store.queries import Queries
 from tasks_app.store.reader import Pipeline
 from tasks_app.store.totals import OTHER_TYPES, Pair, Totals
-from tasks_app.store.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Observation:
     server: ServerInfo
 
 
-class Observer(Totals, Waiting):
+class Observer(Totals):
     """Looks at the fleet."""
 
     def __init__(self, client: redis.Redis, config: Config) -> None:
@@ -46,7 +45,7 @@ class Observer(Totals, Waiting):
     def observe(self) -> Observation:
         """Everything, in about fifteen round trips of short commands.
 
-        Seven commands a queue, two a lane with something in it, two a worker, one a type, one for each thousand
+        Six commands a queue, two a lane with something in it, two a worker, one a type, one for each thousand
         counters, and some twenty besides.
 
         Raises:
@@ -55,21 +54,22 @@ class Observer(Totals, Waiting):
         totals = self.totals()
         tasks = self._queries.counts()
         overdue, refused = self._condition()
+        queues, server = self._queries.queues(), self._queries.server()
         return Observation(
             tasks=tasks,
-            queues=self._queries.queues(),
-            oldest_waits_ms=self.oldest_waits(),
+            queues=queues,
+            oldest_waits_ms={q.name: max(0, server.now - q.oldest_at) for q in queues if q.oldest_at is not None},
             totals=totals,
             dead_by_type=self._dead_by_type(sorted({task_type for _, task_type in totals} - {OTHER_TYPES})),
             refusals={codec.name(code): codec.number(times) for code, times in refused.items()},
             workers=self._queries.workers(),
             leader=self._queries.leader(),
             overdue=overdue,
-            server=self._queries.server(),
+            server=server,
         )
 
     def _condition(self) -> tuple[int, dict[bytes, bytes]]:
-        now = self.now()
+        now = self._queries.now()
 
         def read(pipe: Pipeline) -> None:
             pipe.zcount(self._keys.schedule, "-inf", now)

@@ -28,7 +28,7 @@ _REPAIRED = 20
 _REPAIRS = 5
 """Such calls a sweep that finds nothing else to do; one otherwise, as the next sweep follows at once."""
 _SAMPLE_EVERY_S = 10.0
-_SAMPLE_STEP = 100
+_SAMPLE_STEP = 50
 """Queues sampled per call."""
 
 
@@ -103,7 +103,7 @@ class Schedule:
     async def sample(self, token: str) -> None:
         """Every ten seconds: note each queue's depth and oldest wait, and sum up what minutes have ended.
 
-        One round trip a hundred queues, and a few a span of ten minutes that is not summed up yet (48 at most) and a
+        One round trip fifty queues, and a few a span of ten minutes that is not summed up yet (48 at most) and a
         minute that the totals do not hold yet.
         """
         if time.monotonic() - self._sampled_at < _SAMPLE_EVERY_S:

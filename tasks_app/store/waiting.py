@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from redis.exceptions import ResponseError
@@ -29,14 +30,19 @@ class Waiting(Reader):
         return int(seconds) * 1000 + int(micros) // 1000
 
     def oldest_waits(self) -> dict[str, int]:
-        """Queue -> ms since its longest waiting entry was enqueued; queues without one are left out.
-
-        Counted from the entry, so a retry or a delayed task waits from when it was due and not from its birth. Three
-        round trips and two commands a lane that may hold something.
-        """
+        """Queue -> ms since :meth:`enqueued_first`; queues without one are left out. Three round trips."""
         (seconds, micros), members = self._all(lambda pipe: (pipe.time(), pipe.smembers(self._keys.ready)))
         now = seconds * 1000 + micros // 1000
-        lanes = sorted(map(codec.name, members))
+        return {queue: max(0, now - at) for queue, at in self.enqueued_first(map(codec.name, members)).items()}
+
+    def enqueued_first(self, lanes: Iterable[str]) -> dict[str, int]:
+        """Queue -> when its longest waiting task entered its stream; queues without one are left out.
+
+        By the undelivered entries of ``lanes`` (``<queue>:p<priority>``, those of ``dtq:ready``), so a retry, a delayed
+        and a requeued task wait from when they were enqueued and not from their birth. Two round trips and two
+        commands a lane; none without lanes.
+        """
+        lanes = sorted(lanes)
         if not lanes:
             return {}
         streams = [self._keys.lane(lane) for lane in lanes]
@@ -46,13 +52,13 @@ class Waiting(Reader):
             for stream, start in zip(streams, starts, strict=True):
                 pipe.xrange(stream, start, "+", count=1)
 
-        waits: dict[str, int] = {}
-        for lane, entries in zip(lanes, self._all(read), strict=True):
+        firsts: dict[str, int] = {}
+        for lane, entries in zip(lanes, self._all_of_any_kind(read), strict=True):
             if entries:
                 queue = lane.rpartition(":")[0]
-                waited = max(0, now - int(entries[0][0].partition(b"-")[0]))
-                waits[queue] = max(waited, waits.get(queue, 0))
-        return waits
+                at = int(entries[0][0].partition(b"-")[0])
+                firsts[queue] = min(at, firsts.get(queue, at))
+        return firsts
 
     def startable_waits(self) -> dict[str, int]:
         """The same without paused queues. Four round trips."""

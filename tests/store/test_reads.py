@@ -18,6 +18,7 @@ from tests.store.test_sweep import beat
 from tests.support.builders import ACTOR, make_config
 from tests.support.server import PrivateServer
 from tests.support.stage import OTHER_WORKER, WORKER, Stage
+from tests.support.until import until
 
 
 def test_an_empty_server_has_an_answer_to_everything(queries: Queries) -> None:
@@ -182,16 +183,39 @@ class TestQueues:
         await stage.claim(limit=1)
         assert queries.queue("default").bands == {9: 1, 8: 0, 7: 0, 6: 0, 5: 1, 4: 0, 3: 0, 2: 0, 1: 0, 0: 1}
 
-    def test_the_oldest_is_the_first_born(self, stage: Stage, queries: Queries) -> None:
-        first = queries.task(stage.submit())
-        stage.submit()
-        assert queries.queue("default").oldest_at == first.created_at
+    async def test_the_oldest_wait_counts_from_the_stream_and_not_from_birth(
+        self, stage: Stage, queries: Queries, damaged: set[str]
+    ) -> None:
+        stage.submit(priority=9)
+        damaged.add("x")
+        entry = stage.client.xadd(stage.keys.stream("default", 0), {"task_id": "x", "attempt": 1}, id="1000-0")
+        assert queries.queue("default").oldest_at is not None
+        stage.client.sadd(stage.keys.ready, "default:p0")
+        assert queries.queue("default").oldest_at == queries.queues()[0].oldest_at == 1000
+        stage.client.xdel(stage.keys.stream("default", 0), entry)
+        stage.client.srem(stage.keys.ready, "default:p0")
 
-    def test_a_planted_member_has_no_age(self, stage: Stage, queries: Queries, damaged: set[str]) -> None:
+    async def test_a_requeued_task_waits_from_its_requeue(self, stage: Stage, queries: Queries) -> None:
+        task_id = await stage.task(TaskStatus.DEAD_LETTERED)
+        born = queries.task(task_id).created_at
+        until(lambda: queries.now() > born + 1, what="its birth is over")
+        stage.commands.dlq_requeue(task_id, ACTOR)
+        oldest = queries.queue("default").oldest_at
+        assert oldest is not None and oldest > born
+        assert [info.oldest_at for info in queries.queues()] == [oldest]
+
+    async def test_nobody_waits_once_all_are_claimed(self, stage: Stage, queries: Queries) -> None:
         stage.submit()
-        stage.client.zadd(stage.keys.index("queued", queue="default"), {"!odd": 0})
+        await stage.claim()
         assert queries.queue("default").oldest_at is None
-        stage.client.zrem(stage.keys.index("queued", queue="default"), "!odd")
+
+    def test_a_key_of_another_kind_has_no_age(self, stage: Stage, queries: Queries) -> None:
+        stage.submit(queue="a")
+        stage.client.sadd(stage.keys.ready, "a:p0")
+        stage.client.set(stage.keys.stream("a", 0), "odd")
+        assert queries.queues()[0].oldest_at is not None
+        stage.client.delete(stage.keys.stream("a", 0))
+        stage.client.srem(stage.keys.ready, "a:p0")
 
     def test_a_pause_is_told(self, stage: Stage, queries: Queries) -> None:
         stage.submit()

@@ -148,6 +148,25 @@ class TestRollUp:
         [point] = [p for p in queries.series("15m", queue="default").points if p.depth is not None]
         assert point.depth == 3 and point.oldest_ms is not None and point.oldest_ms >= 0
 
+    async def test_the_oldest_wait_counts_from_the_stream(self, stage: Stage, queries: Queries) -> None:
+        stage.submit(priority=9)
+        lane = stage.keys.stream("default", 0)
+        waiting_since_1970 = stage.client.xadd(lane, {"task_id": "x", "attempt": 1}, id="1000-0")
+        stage.client.sadd(stage.keys.ready, "default:p0")
+        await self.roll(stage)
+        assert max(p.oldest_ms or 0 for p in queries.series("15m").points) > 10**12
+        stage.client.xdel(lane, waiting_since_1970)
+        stage.client.srem(stage.keys.ready, "default:p0")
+
+    async def test_what_was_claimed_waits_no_more(self, stage: Stage, queries: Queries) -> None:
+        lane = stage.keys.stream("default", 5)
+        long_ago = stage.client.xadd(lane, {"task_id": "x", "attempt": 1}, id="1000-0")
+        stage.submit()
+        stage.client.xgroup_create(lane, "workers", long_ago)
+        await self.roll(stage)
+        assert max(p.oldest_ms or 0 for p in queries.series("15m").points) < 60_000
+        stage.client.xdel(lane, long_ago)
+
 
 class TestPercentile:
     @pytest.mark.parametrize("fraction", [0.0, 0.5, 1.0])

@@ -13,6 +13,7 @@ from tasks_app.store import totals
 from tasks_app.store.metrics import Observer
 from tasks_app.store.scripts import Scripts
 from tasks_app.store.totals import OTHER_TYPES, Pair, add_up, by_series
+from tasks_app.store.waiting import Waiting
 from tests.support.builders import ACTOR
 from tests.support.stage import OTHER_WORKER, TOKEN, Stage
 
@@ -22,6 +23,11 @@ KEPT_MINUTES = 480
 @pytest.fixture
 def observer(stage: Stage) -> Observer:
     return Observer(stage.client, stage.config)
+
+
+@pytest.fixture
+def waiting(stage: Stage) -> Waiting:
+    return Waiting(stage.client, stage.config)
 
 
 def plant(stage: Stage, ago: int, **fields: int) -> int:
@@ -172,40 +178,40 @@ class TestObservation:
 
 
 class TestWaiting:
-    async def test_a_task_waits_from_when_it_was_enqueued(self, stage: Stage, observer: Observer) -> None:
+    async def test_a_task_waits_from_when_it_was_enqueued(self, stage: Stage, waiting: Waiting) -> None:
         """A retry and a delayed task are older than their wait."""
         late = stage.submit(queue="a", delay_ms=60_000)
         stage.make_due(late)
         await stage.release()
         born_long_ago = stage.client.xadd(stage.keys.stream("b", 0), {"task_id": "x", "attempt": 1}, id="1000-0")
         stage.client.sadd(stage.keys.ready, "b:p0")
-        waits = observer.oldest_waits()
+        waits = waiting.oldest_waits()
         assert waits["a"] < 60_000
         assert waits["b"] > 10**12
         stage.client.xdel(stage.keys.stream("b", 0), born_long_ago)
         stage.client.srem(stage.keys.ready, "b:p0")
 
-    async def test_what_is_paused_waits_for_no_worker(self, stage: Stage, observer: Observer) -> None:
-        assert observer.startable_waits() == {}
+    async def test_what_is_paused_waits_for_no_worker(self, stage: Stage, waiting: Waiting) -> None:
+        assert waiting.startable_waits() == {}
         stage.submit(queue="a")
         stage.submit(queue="b")
         stage.commands.pause("a", ACTOR)
-        assert set(observer.startable_waits()) == {"b"}
-        assert set(observer.oldest_waits()) == {"a", "b"}
+        assert set(waiting.startable_waits()) == {"b"}
+        assert set(waiting.oldest_waits()) == {"a", "b"}
 
-    async def test_lanes_are_told_apart_by_who_can_read_them(self, stage: Stage, observer: Observer) -> None:
+    async def test_lanes_are_told_apart_by_who_can_read_them(self, stage: Stage, waiting: Waiting) -> None:
         stage.submit(queue="a")
         stage.submit(queue="a")
         await stage.claim(limit=1)
         stage.submit(queue="b")
-        assert observer.lanes_by_group() == (["a:p5"], ["b:p5"], [])
+        assert waiting.lanes_by_group() == (["a:p5"], ["b:p5"], [])
 
-    async def test_a_claimed_task_waits_no_more(self, stage: Stage, observer: Observer) -> None:
+    async def test_a_claimed_task_waits_no_more(self, stage: Stage, waiting: Waiting) -> None:
         stage.submit(queue="a")
-        assert "a" in observer.oldest_waits()
+        assert "a" in waiting.oldest_waits()
         await stage.claim(limit=1)
-        assert observer.oldest_waits() == {}
+        assert waiting.oldest_waits() == {}
         stage.submit(queue="a", priority=0)
         stage.submit(queue="a", priority=9)
         await stage.claim(OTHER_WORKER, limit=1)
-        assert set(observer.oldest_waits()) == {"a"}
+        assert set(waiting.oldest_waits()) == {"a"}

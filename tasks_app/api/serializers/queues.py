@@ -25,7 +25,7 @@ class QueueSerializer(Shape):
     retrying = serializers.IntegerField()
     running = serializers.IntegerField()
     dead_lettered = serializers.IntegerField()
-    oldest_at = time_field("When the longest waiting queued task was accepted.")
+    oldest_at = time_field("When the longest waiting queued task entered its stream.")
     paused = PausedSerializer(allow_null=True)
     bands = serializers.DictField(
         child=serializers.IntegerField(), help_text="Waiting per priority; only filled for a single queue."
