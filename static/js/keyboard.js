@@ -67,6 +67,8 @@
     if (act) {
       event.preventDefault();
       act();
+    } else if (event.key === "Enter" && event.target.matches?.("[data-tick]")) {
+      event.preventDefault(); // it would send the form that the box belongs to
     } else if (event.key === "Enter" && current() && !event.target.closest("a, button, summary, input")) {
       current().querySelector("a[data-open]")?.click();
     }

@@ -1,4 +1,4 @@
-// Ticking rows: one, a range with shift, the whole page. The bar of actions appears while something is ticked.
+// Ticking rows: one, a range with shift, the whole page. The style sheet shows the bar of actions while something is.
 (() => {
   let last = null;
   const ticks = () => [...document.querySelectorAll("input[data-tick]")];
@@ -8,19 +8,12 @@
     const bar = document.getElementById("selection");
     if (!bar) return;
     const chosen = ticked();
-    bar.hidden = !chosen.length;
-    const filters = document.getElementById("filters");
-    if (filters) filters.hidden = chosen.length > 0;
     for (const box of ticks()) box.closest("tr").classList.toggle("is-selected", box.checked);
-    const ids = chosen.map((box) => box.value).join(",");
-    for (const field of bar.querySelectorAll("input[name=ids]")) field.value = ids;
-    const label = bar.querySelector("[data-count]");
-    label.textContent = `${chosen.length} selected on this page`;
+    bar.querySelector("[data-count]").textContent = `${chosen.length} selected on this page`;
     for (const button of bar.querySelectorAll("[data-bulk]")) {
       const able = chosen.filter((box) => (box.dataset.allows || "").split(" ").includes(button.dataset.bulk)).length;
       button.disabled = !able;
-      button.querySelector("[data-able]").textContent = able && able < chosen.length ? ` ${able}` : "";
-      button.title = able ? "" : "Applies to none of the selected tasks";
+      button.querySelector("[data-able]").textContent = able < chosen.length ? ` ${able}` : "";
     }
     const all = document.getElementById("tick-all");
     if (all) {

@@ -110,6 +110,7 @@ async def test_a_range_is_ticked_with_shift_and_cancelled_after_a_fresh_count(ta
     await tab.go("/tasks/")
     boxes = tab.page.locator("input[data-tick]")
     await boxes.nth(2).click()
+    await tab.page.keyboard.press("Enter")
     await boxes.nth(16).click(modifiers=["Shift"])
     await expect(tab.page.locator("[data-count]")).to_have_text("15 selected on this page")
     for task_id in ids[:6]:  # the oldest: four of them are among the ticked
@@ -185,7 +186,20 @@ async def test_every_action_works_without_a_script(site: Site, browser: Browser,
     await tab.go(f"/tasks/{dead}/")
     await tab.page.get_by_role("button", name="Requeue").click()
     await expect(tab.page.locator("#f-head .badge")).to_have_text("queued")
+    ids = [stage.submit(), stage.submit()]
     await tab.go("/tasks/?status=queued")
+    bar = tab.page.locator("#selection")
+    await expect(bar).to_be_hidden()
+    await tab.page.locator(f"#t-{dead} [data-tick]").check()
+    await bar.get_by_role("button", name="Clear").click()
+    await expect(bar).to_be_hidden()
+    for task_id in ids:
+        await tab.page.locator(f"#t-{task_id} [data-tick]").check()
+    await tab.page.keyboard.press("Enter")
+    await bar.get_by_role("button", name="Cancel").click()
+    await expect(tab.page.locator("#toasts")).to_contain_text("2 cancelled.")
+    await expect(tab.page).to_have_url(re.compile(r"/tasks/\?status=queued$"))
+    assert [stage.status(task_id) for task_id in [*ids, dead]] == ["cancelled", "cancelled", "queued"]
     await tab.page.locator("select[name=queue]").select_option("default")
     await tab.page.get_by_role("button", name="Filter").click()
     await expect(tab.page).to_have_url(re.compile("queue=default"))

@@ -102,7 +102,8 @@ async def test_1500_ids_are_one_request_and_many_bounded_steps(htmx: Client, sta
 
 async def test_bulk_without_a_script_asks_on_a_page(browser: Client, stage: Stage) -> None:
     ids = [stage.submit() for _ in range(11)]
-    question = browser.post("/tasks/bulk/", {"action": "cancel", "ids": ",".join(ids)})
+    question = browser.post("/tasks/bulk/", {"action": "cancel", "ids": ids})
+    assert "11 selected; as of now it applies to <strong>11</strong>" in question.text
     assert question.status_code == 428
     assert 'class="rail"' in question.text
     assert 'name="confirmed"' in question.text

@@ -59,13 +59,14 @@ def act_on_task(action: Action) -> View:
 def bulk(request: HttpRequest) -> HttpResponse:
     """One action on the ticked tasks, in one request. More than ten are confirmed first, with a fresh count.
 
-    Form: ``action``, ``ids`` (comma-separated, at most 5,000), ``confirmed`` after the question.
+    Form: ``action``, ``ids`` (any number of them, each one or more, comma-separated; at most 5,000 in all),
+    ``confirmed`` after the question.
     """
     try:
         action = Action(request.POST.get("action", ""))
     except ValueError:
         return answer(request, Said("That is not an action.", "red", 400))
-    ids = list(dict.fromkeys(filter(None, request.POST.get("ids", "").split(","))))
+    ids = list(dict.fromkeys(filter(None, ",".join(request.POST.getlist("ids")).split(","))))
     if not ids:
         return answer(request, Said("Nothing is selected.", "amber", 400))
     if len(ids) > MAX_IDS:
