@@ -13,6 +13,7 @@ from tasks_app.domain.snapshot import WorkerInfo
 from tasks_app.domain.wish import Told, Wish
 from tasks_app.store.presence import Heartbeat
 from tests.console.people import signed_in
+from tests.support.stage import LEADER
 
 if TYPE_CHECKING:
     import redis
@@ -159,3 +160,16 @@ def test_a_queue_tells_who_serves_it(
     mark = "" if cell.isdecimal() else ' class="error-line"'
     assert f'<span title="{words}"{mark}>{cell}</span>' in htmx.get("/queues/").text
     assert f">{words}</span>" in htmx.get("/queues/mail/").text
+
+
+async def test_the_overview_names_the_leader_or_says_that_none_leads(
+    browser: Client, stage: Stage, presence: Presence
+) -> None:
+    assert "No worker is alive, and no scheduler leads." in browser.get("/").text
+    await stage.lead()  # one that is no worker
+    page = browser.get("/").text
+    assert "<strong>No worker is alive.</strong>" in page
+    assert f'leader <span class="mono">{LEADER}</span>' in page
+    stage.client.delete(stage.keys.lock)
+    presence.heartbeat(BEAT)
+    assert "<strong>No scheduler leads.</strong>" in browser.get("/").text
