@@ -63,6 +63,7 @@ DETAIL: dict[str, Any] = SUCCEEDED | {
             "number": 1,
             "outcome": "succeeded",
             "worker_id": "web1-4242-9f3c2a1b",
+            "queued_at": "2026-01-31T12:00:00.000Z",
             "started_at": "2026-01-31T12:00:00.002Z",
             "ended_at": "2026-01-31T12:00:00.003Z",
             "error": None,

@@ -200,6 +200,7 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         "number": attempt.number,
         "outcome": attempt.outcome,
         "worker_id": attempt.worker_id,
+        "queued_at": iso_or_none(attempt.queued_at),
         "started_at": iso(attempt.started_at),
         "ended_at": iso_or_none(attempt.ended_at),
         "error": _error(attempt),

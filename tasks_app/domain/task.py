@@ -55,7 +55,10 @@ class UnreadableTask:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One run of a task. ``outcome``: succeeded, failed, timed_out, cancelled, lost or given_back."""
+    """One run of a task. ``outcome``: succeeded, failed, timed_out, cancelled, lost or given_back.
+
+    ``queued_at`` is when it last began to wait for a worker: one that another left behind began before that run.
+    """
 
     number: int
     outcome: str
@@ -65,6 +68,7 @@ class Attempt:
     error_class: str | None = None
     error_message: str | None = None
     traceback: str | None = None
+    queued_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,7 @@ def decode_attempt(text: bytes) -> Attempt:
             error_class=raw.get("error_class") or None,
             error_message=raw.get("error_message") or None,
             traceback=raw.get("traceback") or None,
+            queued_at=moment(raw.get("queued_at")) or None,
         )
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return Attempt(0, "failed", "", 0, 0, "UnreadableRecord", "The entry of this attempt is damaged")

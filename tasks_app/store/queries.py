@@ -220,4 +220,9 @@ def _with_latest(task: Task, history: list[Attempt]) -> list[Attempt]:
         last = history[-1]
         if last.started_at == task.started_at and last.outcome != "given_back":
             return history
-    return [*history, Attempt(task.attempt, outcome, task.worker_id or "", task.started_at, task.finished_at)]
+    return [
+        *history,
+        Attempt(
+            task.attempt, outcome, task.worker_id or "", task.started_at, task.finished_at, queued_at=task.enqueued_at
+        ),
+    ]

@@ -14,13 +14,14 @@ from tasks_app.console.presenters.charts import trend_of_kind
 from tasks_app.console.presenters.curl import hint, submit_line
 from tasks_app.console.presenters.forecast import drain_forecast
 from tasks_app.console.presenters.statuses import STATUS_LOOKS
+from tasks_app.console.presenters.timeline import timeline
 from tasks_app.console.presenters.waiting import why_not_running
 from tasks_app.console.tags import hours
 from tasks_app.domain.errors import ValidationError
 from tasks_app.domain.redaction import Redaction
 from tasks_app.domain.snapshot import DeadLetterGroup, Pause, QueueFlow, QueueInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
-from tasks_app.domain.task import Task
+from tasks_app.domain.task import Attempt, Task, TaskDetail
 
 NOTHING = Redaction(())
 TASK = Task(
@@ -125,6 +126,60 @@ def test_text_that_is_no_json_is_shown_escaped(text: str) -> None:
     assert "<b>" not in shown.html
 
 
+def _told(detail: TaskDetail) -> list[tuple[str, int, str, int | None]]:
+    return [(step.look.word, step.at, step.note, step.took_ms) for step in timeline(detail)]
+
+
+def test_a_timeline_tells_each_wait_from_each_run() -> None:
+    failed = Attempt(1, "failed", "w", started_at=5_000, ended_at=5_600, queued_at=4_000)
+    lost = Attempt(2, "lost", "w", started_at=9_100, ended_at=12_000, queued_at=9_000)
+    again = Attempt(3, "succeeded", "v", started_at=12_500, ended_at=13_000, queued_at=9_000)
+    done = replace(TASK, status=TaskStatus.SUCCEEDED, attempt=3, finished_at=13_000, enqueued_at=9_000)
+    assert _told(TaskDetail(done, [failed, lost, again])) == [
+        ("scheduled", 1_000, "", 3_000),
+        ("queued", 4_000, "", 1_000),
+        ("running", 5_000, "attempt 1", 600),
+        ("failed", 5_600, "attempt 1", None),
+        ("retrying", 5_600, "", 3_400),
+        ("queued", 9_000, "", 100),
+        ("running", 9_100, "attempt 2", 2_900),
+        ("worker lost", 12_000, "attempt 2", 500),
+        ("running", 12_500, "attempt 3", 500),
+        ("succeeded", 13_000, "", None),
+    ]
+
+
+def test_a_timeline_keeps_a_requeue_after_it_has_run_again() -> None:
+    failed = Attempt(1, "failed", "w", started_at=1_010, ended_at=1_020, queued_at=1_000)
+    again = Attempt(1, "succeeded", "w", started_at=8_005, ended_at=8_010, queued_at=8_000)
+    done = replace(TASK, status=TaskStatus.SUCCEEDED, requeues=1, finished_at=8_010, enqueued_at=8_000)
+    assert _told(TaskDetail(done, [failed, again])) == [
+        ("submitted", 1_000, "", 10),
+        ("running", 1_010, "attempt 1", 10),
+        ("failed", 1_020, "attempt 1", 6_980),
+        ("queued", 8_000, "requeued", 5),
+        ("running", 8_005, "attempt 1", 5),
+        ("succeeded", 8_010, "", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (replace(TASK, enqueued_at=1_000), ["queued"]),
+        (replace(TASK, status=TaskStatus.PENDING, due_at=9_000), ["scheduled"]),
+        (replace(TASK, enqueued_at=9_000), ["scheduled", "queued"]),
+        (replace(TASK, status=TaskStatus.CANCELLED, enqueued_at=1_000, finished_at=2_000), ["submitted", "cancelled"]),
+        (
+            replace(TASK, status=TaskStatus.EXPIRED, enqueued_at=3_000, finished_at=4_000),
+            ["scheduled", "queued", "expired"],
+        ),
+    ],
+)
+def test_a_timeline_of_what_never_ran(task: Task, words: list[str]) -> None:
+    assert [word for word, *_ in _told(TaskDetail(task))] == words
+
+
 def test_a_day_of_a_kind_is_bars_with_words() -> None:
     bars = hours([0] * 20 + [1, 16_000, 0, 5])
     assert 'd="M60 16v-1h2v1M63 16v-16h2v16M69 16v-1h2v1"' in bars
@@ -181,7 +236,7 @@ def _why(task: Task = TASK, queue: QueueInfo | None = QUEUE, workers: tuple[Work
 
 def test_why_a_task_is_not_running() -> None:
     assert "2 waiting in higher bands" in _why()
-    assert "2 more wait in its band p5" in _why()
+    assert "2 others waiting in its band p5" in _why()
     assert "6 of 10 slots are free" in _why()
     assert "All 10 slots" in _why(workers=(replace(WORKER, occupied=10),))
     assert "No worker is alive" in _why(workers=())

@@ -12,6 +12,7 @@ from tasks_app.store.queries import Queries
 from tests.support.builders import ACTOR, make_config
 from tests.support.keyspace import dump
 from tests.support.stage import OTHER_WORKER, WORKER, Stage
+from tests.support.until import until
 
 
 async def test_success_stores_the_result(stage: Stage, queries: Queries) -> None:
@@ -35,6 +36,23 @@ async def test_a_retry_waits_in_the_schedule(stage: Stage, queries: Queries) -> 
     assert (attempt.number, attempt.outcome, attempt.error_message) == (1, "failed", "no: 漢")
     assert detail.task.due_at == attempt.ended_at + 5000  # type: ignore[operator]
     assert stage.client.zscore(stage.keys.schedule, task.id) == detail.task.due_at
+
+
+async def test_each_attempt_knows_since_when_it_waited(stage: Stage, queries: Queries) -> None:
+    task = await stage.running()
+    first = queries.task(task.id).enqueued_at or 0
+
+    def later() -> bool:
+        seconds, micros = stage.client.time()
+        return bool(seconds * 1000 + micros // 1000 > first)
+
+    await stage.finish(task, TaskStatus.RETRYING, delay_ms=60_000)
+    until(later, what="another millisecond")
+    stage.commands.run_now(task.id, ACTOR)
+    await stage.claim()
+    waited = [attempt.queued_at or 0 for attempt in queries.detail(task.id).attempts]
+    assert waited == [first, queries.task(task.id).enqueued_at]
+    assert waited[1] > first
 
 
 async def test_a_dead_letter_tells_its_story(stage: Stage, queries: Queries) -> None:

@@ -87,6 +87,7 @@ class AttemptSerializer(Shape):
     number = serializers.IntegerField()
     outcome = serializers.ChoiceField(OUTCOMES)
     worker_id = serializers.CharField()
+    queued_at = time_field("When it began to wait for a worker; before the run before, if that worker left it behind.")
     started_at = time_field("", null=False)
     ended_at = time_field("")
     error = ErrorSerializer(allow_null=True)

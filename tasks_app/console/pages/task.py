@@ -17,12 +17,14 @@ from tasks_app.console.pages.audit import detail_words
 from tasks_app.console.presenters import json_view
 from tasks_app.console.presenters.curl import hint, submit_line
 from tasks_app.console.presenters.statuses import UNREADABLE, look_of, outcome_look
-from tasks_app.console.presenters.tasks import buttons, timeline
+from tasks_app.console.presenters.tasks import buttons
+from tasks_app.console.presenters.timeline import timeline
 from tasks_app.console.presenters.times import iso
-from tasks_app.console.presenters.waiting import why_not_running
+from tasks_app.console.presenters.waiting import MOST_AHEAD, why_not_running
 from tasks_app.console.replies import readable_errors
 from tasks_app.domain.errors import NotFound, UnreadableRecord
 from tasks_app.domain.snapshot import QueueInfo
+from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
 from tasks_app.runtime import queries
 
@@ -87,7 +89,10 @@ def build_state(reading: TaskReading) -> dict[str, Any]:
     task = reading.detail.task
     reasons = []
     if task.status.is_waiting:
-        reasons = why_not_running(task, reading.queue, reading.queries.workers(), reading.queries.leader(), reading.now)
+        ahead = reading.queries.ahead(task, MOST_AHEAD + 1) if task.status is TaskStatus.QUEUED else None
+        reasons = why_not_running(
+            task, reading.queue, reading.queries.workers(), reading.queries.leader(), reading.now, ahead
+        )
     started = task.started_at
     waited_from = task.enqueued_at or task.created_at
     return {

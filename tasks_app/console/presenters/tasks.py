@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from django.urls import NoReverseMatch, reverse
 
 from tasks_app.conf import redaction
-from tasks_app.console.presenters.statuses import GONE, UNREADABLE, Look, look_of, outcome_look
+from tasks_app.console.presenters.statuses import GONE, UNREADABLE, Look, look_of
 from tasks_app.domain.status import TaskStatus
-from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
+from tasks_app.domain.task import Task, UnreadableTask
 from tasks_app.domain.transitions import Action, allows
 
 ERROR_CHARS = 200
@@ -141,41 +141,3 @@ def _telling_time(task: Task) -> tuple[int | None, str]:
             return task.enqueued_at or task.created_at, "ago"
         case _:
             return task.finished_at or task.created_at, "ago"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A point of the timeline. ``took_ms`` is how long the task stayed there; ``None`` for the last one."""
-
-    look: Look
-    at: int
-    note: str = ""
-    took_ms: int | None = None
-    lasts: bool = False
-
-
-def timeline(detail: TaskDetail) -> list[Step]:
-    """What happened to the task, oldest first, from its birth over each attempt to its end."""
-    task = detail.task
-    points: list[tuple[int, Look, str]] = [
-        (task.created_at, Look("submitted", "up", "grey", "Accepted by the queue"), ""),
-    ]
-    for number, attempt in enumerate(detail.attempts):
-        points.append((attempt.started_at, look_of(TaskStatus.RUNNING), f"attempt {attempt.number}"))
-        last = number == len(detail.attempts) - 1
-        if attempt.ended_at is not None and not (last and task.status.is_terminal):
-            points.append((attempt.ended_at, outcome_look(attempt.outcome), f"attempt {attempt.number}"))
-    if task.status in {TaskStatus.PENDING, TaskStatus.RETRYING}:
-        points.append((points[-1][0], look_of(task.status), ""))
-    elif task.enqueued_at is not None and task.enqueued_at >= points[-1][0] and not task.status.is_terminal:
-        note = f"requeued {task.requeues} times" if task.requeues > 1 else "requeued" if task.requeues else ""
-        points.append((task.enqueued_at, look_of(TaskStatus.QUEUED), note))
-    if task.status.is_terminal and task.finished_at is not None:
-        points.append((task.finished_at, look_of(task.status), ""))
-    if len(points) > 1 and points[1][0] == points[0][0] and points[1][1] is not look_of(TaskStatus.RUNNING):
-        del points[0]  # queued or scheduled at its birth: one moment, one point
-    steps = []
-    for (at, look, note), following in zip(points, [*points[1:], None], strict=True):
-        took = None if following is None else max(0, following[0] - at)
-        steps.append(Step(look, at, note, took, following is None and not task.status.is_terminal))
-    return steps

@@ -5,6 +5,7 @@ local function record_attempt(task, outcome, error_class, message, traceback)
     number = task.attempt,
     outcome = outcome,
     worker_id = task.worker_id or '',
+    queued_at = task.enqueued_at or tonumber(fields_of(task.id, 'enqueued_at')[1]), -- an end reads it only here
     started_at = task.started_at or now,
     ended_at = now,
     error_class = error_class,
