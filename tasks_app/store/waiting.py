@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from redis.exceptions import ResponseError
 
+from tasks_app.domain.task import Task
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
+from tasks_app.store.cursor import ENTRY
 from tasks_app.store.keys import GROUP
 from tasks_app.store.reader import Pipeline, Reader
 
@@ -71,6 +73,19 @@ class Waiting(Reader):
                 pipe.exists(self._keys.paused(queue))
 
         return {queue: ms for (queue, ms), paused in zip(waits.items(), self._all(read), strict=True) if not paused}
+
+    def ahead(self, task: Task, most: int) -> int | None:
+        """How many tasks of its band a queued task waits behind, by the entries before its own; at most ``most``.
+
+        ``None`` when it has no entry. Three round trips.
+        """
+        stream = self._keys.stream(task.queue, task.priority)
+        (entry,) = self._all_of_any_kind(lambda pipe: pipe.hget(self._keys.task(task.id), "entry"))
+        if entry is None or ENTRY.fullmatch(codec.name(entry)) is None:
+            return None
+        start = _after(self._groups([stream])[0])
+        (before,) = self._all_of_any_kind(lambda pipe: pipe.xrange(stream, start, f"({codec.name(entry)}", count=most))
+        return None if before is None else len(before)
 
     def lanes_by_group(self) -> Lanes:
         """The lanes that may hold something undelivered, by whether workers can read them. Two round trips."""

@@ -191,6 +191,31 @@ class TestWaiting:
         stage.client.xdel(stage.keys.stream("b", 0), born_long_ago)
         stage.client.srem(stage.keys.ready, "b:p0")
 
+    async def test_the_tasks_ahead_are_those_that_start_before(self, stage: Stage, waiting: Waiting) -> None:
+        ids = [stage.submit() for _ in range(5)]
+        stage.submit(priority=9)
+        stage.submit(priority=0)
+        queries = stage.commands._queries
+        first, *rest = [queries.task(task_id) for task_id in ids]
+        assert [waiting.ahead(task, 100) for task in (first, *rest)] == [0, 1, 2, 3, 4]
+        assert waiting.ahead(rest[-1], 2) == 2
+        await stage.claim(limit=2)  # the urgent one and the first
+        stage.commands.cancel(ids[1], ACTOR)
+        assert [waiting.ahead(task, 100) for task in rest[1:]] == [0, 1, 2]
+
+    def test_what_came_back_stands_at_the_end(self, stage: Stage, waiting: Waiting) -> None:
+        late, first = stage.submit(delay_ms=60_000), stage.submit()
+        stage.commands.run_now(late, ACTOR)
+        assert [waiting.ahead(stage.commands._queries.task(task_id), 100) for task_id in (first, late)] == [0, 1]
+
+    def test_a_task_without_an_entry_has_no_place(self, stage: Stage, waiting: Waiting, damaged: set[str]) -> None:
+        task = stage.commands._queries.task(stage.submit())
+        damaged.add(task.id)
+        stage.client.hset(stage.keys.task(task.id), "entry", "odd")
+        assert waiting.ahead(task, 100) is None
+        stage.client.hdel(stage.keys.task(task.id), "entry")
+        assert waiting.ahead(task, 100) is None
+
     async def test_what_is_paused_waits_for_no_worker(self, stage: Stage, waiting: Waiting) -> None:
         assert waiting.startable_waits() == {}
         stage.submit(queue="a")

@@ -12,6 +12,8 @@ from tasks_app.domain.task import Task
 ALIVE = frozenset({"ready", "busy", "late"})
 """States in which a worker takes tasks, as far as anybody knows."""
 QUIET = "quiet"
+MOST_AHEAD = 1000
+"""How far the tasks before one are counted: that many entries are read for its page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,18 @@ def why_not_running(
     workers: Sequence[WorkerInfo],
     leader: str | None,
     now: int,
+    ahead: int | None = None,
 ) -> list[Reason]:
-    """The reasons at ``now`` (epoch milliseconds), those that block first; empty for a task that is not waiting."""
+    """The reasons at ``now`` (epoch milliseconds), those that block first; empty for a task that is not waiting.
+
+    ``ahead``: how many tasks of its band start before a queued one, counted to one past ``MOST_AHEAD``; ``None`` when
+    that is unknown.
+    """
     if not task.status.is_waiting:
         return []
     reasons = _pause_reasons(queue) + _worker_reasons(task, workers)
     if task.status is TaskStatus.QUEUED:
-        reasons += _place_reasons(task, queue, workers)
+        reasons += _place_reasons(task, queue, workers, ahead)
     else:
         reasons += _due_reasons(task, leader)
     if task.expires_at is not None:
@@ -83,23 +90,32 @@ def _worker_reasons(task: Task, workers: Sequence[WorkerInfo]) -> list[Reason]:
     return []
 
 
-def _place_reasons(task: Task, queue: QueueInfo | None, workers: Sequence[WorkerInfo]) -> list[Reason]:
+def _place_reasons(
+    task: Task, queue: QueueInfo | None, workers: Sequence[WorkerInfo], ahead: int | None
+) -> list[Reason]:
     reasons = []
     serving = [worker for worker in workers if worker.state in ALIVE and serves(worker, task.queue)]
     slots = sum(worker.concurrency for worker in serving)
     used = sum(worker.occupied for worker in serving)
     if queue is not None and queue.bands:
         higher = sum(count for band, count in queue.bands.items() if band > task.priority)
-        beside = max(0, queue.bands.get(task.priority, 0) - 1)
         if higher:
             reasons.append(Reason(f"{higher:,} waiting in higher bands start first"))
-        if beside:
-            reasons.append(Reason(f"{beside:,} more wait in its band p{task.priority}, the older ones start first"))
+        if place := _place(ahead, max(0, queue.bands.get(task.priority, 0) - 1)):
+            reasons.append(Reason(f"{place} in its band p{task.priority}"))
     if serving and used >= slots:
         reasons.append(Reason(f"All {slots:,} slots of the workers that serve it are in use"))
     elif any(_may_know(worker, task.task_type) for worker in serving) and queue is not None and queue.pause is None:
         reasons.append(Reason(f"{slots - used:,} of {slots:,} slots are free; it should start any moment"))
     return reasons
+
+
+def _place(ahead: int | None, others: int) -> str:
+    if ahead is None:
+        return f"{others:,} other{'' if others == 1 else 's'} waiting" if others else ""
+    if not ahead:
+        return "First" if others else ""
+    return f"More than {MOST_AHEAD:,} ahead of it" if ahead > MOST_AHEAD else f"{ahead:,} ahead of it"
 
 
 def _due_reasons(task: Task, leader: str | None) -> list[Reason]:
