@@ -14,12 +14,11 @@ from tasks_app.console.doors import View
 from tasks_app.console.filters import parse_filter
 from tasks_app.console.presenters.operations import chosen_words
 from tasks_app.console.presenters.tasks import ACTION_LOOKS
-from tasks_app.console.presenters.times import now_ms
 from tasks_app.domain.errors import DtqError, ValidationError
 from tasks_app.domain.operation import TOO_MANY_FAIL, TRIALS, Selection
 from tasks_app.domain.roles import Right
 from tasks_app.domain.transitions import DESTROYS, Action
-from tasks_app.runtime import operations
+from tasks_app.runtime import operations, queries
 
 _CARRIED = ("status", "queue", "type", "worker", "since", "kind")
 
@@ -60,7 +59,7 @@ def _selection(request: HttpRequest) -> Selection:
     """Raises ValidationError."""
     if request.POST.get("q"):
         raise ValidationError({"q": ["no operation goes by a text"]})
-    where = parse_filter(request.POST).where(now_ms())
+    where = parse_filter(request.POST).where(queries().now())
     return Selection(
         status=where.status,
         queue=where.queue,

@@ -10,10 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from tasks_app.console.access import actor_of
 from tasks_app.console.actions.answers import Said, answer, ask, failed
 from tasks_app.console.actions.guarded import action
-from tasks_app.console.presenters.times import now_ms
 from tasks_app.domain.errors import DtqError
 from tasks_app.domain.roles import Right
-from tasks_app.runtime import commands
+from tasks_app.runtime import commands, queries
 from tasks_app.store.commands import Purged
 from tasks_app.store.purging import REQUEST_S, purge_steps
 
@@ -33,9 +32,9 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
     minutes = request.POST.get("minutes", "")
     if minutes and minutes not in PAUSE_MINUTES:
         return answer(request, Said("That is not a length this form offers.", "red", 400))
-    until = now_ms() + PAUSE_MINUTES[minutes] * 60_000 if minutes else None
     reason = request.POST.get("reason", "").strip()[:REASON_CHARS]
     try:
+        until = queries().now() + PAUSE_MINUTES[minutes] * 60_000 if minutes else None
         commands().pause(name, actor_of(request), reason, until)
     except DtqError as error:
         return answer(request, failed(error))
