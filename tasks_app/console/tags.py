@@ -14,7 +14,8 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from tasks_app.conf import redaction
+from tasks_app.conf import config, redaction
+from tasks_app.console.access import is_open
 from tasks_app.console.fragments import FRAGMENT_PARAM, SHOWN_PARAM
 from tasks_app.console.presenters import numbers, times
 from tasks_app.console.presenters.statuses import Look
@@ -105,6 +106,12 @@ def hours(hourly: Sequence[int]) -> SafeString:
         words,
         bars,
     )
+
+
+@register.simple_tag
+def site() -> dict[str, Any]:
+    """The environment's name and whether this is open local mode, for pages outside the frame: some have no request."""
+    return {"env_name": config().env_name, "open_mode": is_open()}
 
 
 @register.simple_tag(takes_context=True)

@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from django.test import Client, RequestFactory
+from django.views.defaults import server_error
 
 from tasks_app.domain.status import TaskStatus
 from tasks_app.store import api_keys
 
 if TYPE_CHECKING:
-    from django.test import Client
-
+    from tests.console.conftest import Configure
     from tests.support.stage import Stage
 
 LISTS = [
@@ -81,6 +82,21 @@ async def test_a_refresh_is_the_pages_own_part(browser: Client, stage: Stage) ->
             )
             assert part
             assert _still(part[1]) in _still(page)
+
+
+def test_pages_outside_the_frame_tell_the_environment_and_the_mode(configure: Configure) -> None:
+    browser = Client(raise_request_exception=False)
+    for key, is_open in (("", True), ("secret-key", False)):
+        configure(env_name="staging", api_key=key)
+        texts = [server_error(RequestFactory().get("/")).content.decode()]
+        texts += [browser.get("/", headers={"host": "else.where"}).text]
+        texts += [browser.get(path).text for path in ("/none/such/", "/api/docs/", *(["/login/"] if key else []))]
+        for text in texts:
+            assert text.count('<span class="env" title="Environment: staging">staging</span>') == 1
+            assert ("Open local mode" in text) is is_open
+    configure(env_name="", api_key="secret-key")
+    for path in ("/none/such/", "/api/docs/"):
+        assert 'class="env"' not in browser.get(path).text
 
 
 def test_nobody_keeps_what_is_said_of_tasks(browser: Client, stage: Stage) -> None:
