@@ -102,7 +102,18 @@ async def test_the_buttons_of_a_task_stay_in_place_and_say_why_they_are_disabled
     await expect(buttons).to_have_text([re.compile(t) for t in ("Cancel", "Requeue", "Run now", "Discard")])
     await expect(buttons.nth(0)).to_be_enabled()
     await expect(buttons.nth(1)).to_be_disabled()
-    await expect(buttons.nth(1)).to_have_attribute("title", re.compile("dead-lettered"))
+    why_not = tab.page.get_by_text("Only dead-lettered and failed tasks can be requeued")
+    await expect(why_not).to_be_hidden()
+    await buttons.nth(0).focus()
+    await tab.page.keyboard.press("Tab")
+    await expect(buttons.nth(1)).to_be_focused()
+    await expect(buttons.nth(1)).to_have_accessible_description(re.compile("^Only dead-lettered and failed"))
+    await expect(why_not).to_be_visible()
+    await tab.page.keyboard.press("Enter")
+    await buttons.nth(0).click()
+    await expect(tab.page.locator("#f-head .badge")).to_have_text("cancelled")
+    await expect(buttons.nth(0)).to_be_disabled()
+    assert not any(url.endswith("/requeue/") for url in tab.requests)
 
 
 async def test_a_range_is_ticked_with_shift_and_cancelled_after_a_fresh_count(tab: Tab, stage: Stage) -> None:
