@@ -32,9 +32,11 @@ def note(what: str, ctx: TaskContext) -> None:
 
 @task("ledger")
 async def ledger(payload: dict[str, Any], ctx: TaskContext) -> int:
-    """Sleep ``seconds`` on the loop."""
+    """Sleep ``seconds``, or until ``released`` where it is ``held``, on the loop."""
     note("start", ctx)
     await asyncio.sleep(payload.get("seconds", 0))
+    while payload.get("held") and not released(ctx):  # noqa: ASYNC110 - what it waits for is in Redis
+        await asyncio.sleep(0.02)
     note("end", ctx)
     return ctx.attempt
 
@@ -93,7 +95,7 @@ def effect_sync(payload: dict[str, Any], ctx: TaskContext) -> int:
 
 @task("ledger_sync")
 def ledger_sync(payload: dict[str, Any], ctx: TaskContext) -> int:
-    """Sleep ``seconds``, or until ``released`` where it is ``held``, in a thread, deaf to everything."""
+    """The same in a thread, deaf to everything."""
     note("start", ctx)
     threading.Event().wait(payload.get("seconds", 0))
     while payload.get("held") and not released(ctx):

@@ -143,7 +143,7 @@ def test_a_cluster_is_followed_from_node_to_node(
         until(lambda: found(fleet), what="the new master")
         with pytest.raises(CancelRequested):
             fleet.commands.cancel(long, ACTOR)
-        fleet.wait_for([long], TaskStatus.CANCELLED, timeout=3)
+        fleet.wait_for([long], TaskStatus.CANCELLED)
         trial.pause()
         until(lambda: in_step(cluster.owner, cluster.replica), timeout=20, what="the old owner in step")
         killed_at = time.monotonic()

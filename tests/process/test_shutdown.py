@@ -15,11 +15,14 @@ from tests.support.until import until
 def test_drain_finishes_short_tasks_and_gives_long_ones_back(fleet: Fleet) -> None:
     worker = fleet.worker(concurrency=4, DRAIN_TIMEOUT_S="3")
     long = fleet.submit_many(1, "ledger", '{"seconds": 60}') + fleet.submit_many(1, "ledger_sync", '{"seconds": 60}')
-    short = fleet.submit_many(2, "ledger", '{"seconds": 1.5}')
+    short = fleet.submit_many(2, "ledger", '{"held": true}')
     until(lambda: all(fleet.ran(task_id) for task_id in long + short), what="four started")
     waiting = fleet.submit_many(100, "ledger")
     asked = time.monotonic()
     worker.send(signal.SIGTERM)
+    until(lambda: "WORKER_DRAINING" in worker.text, what="draining")
+    for task_id in short:
+        fleet.release(task_id)
     assert worker.wait() == 0
     took = time.monotonic() - asked
     assert 2.5 < took < 30

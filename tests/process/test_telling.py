@@ -23,7 +23,7 @@ def state(fleet: Fleet, worker: Process) -> str:
 
 
 def test_tasks_flow_round_a_quiet_worker_and_a_stop_loses_nothing(fleet: Fleet) -> None:
-    first, second = fleet.worker(concurrency=2), fleet.worker(concurrency=2)
+    first, second = (fleet.worker(concurrency=2, DRAIN_TIMEOUT_S="10") for _ in range(2))
     long = fleet.submit_many(4, "ledger", '{"seconds": 1.5}')
     until(lambda: all(fleet.ran(task_id) for task_id in long), what="four run on two workers")
     quiet = tell(fleet, first, Wish.QUIET)
