@@ -10,6 +10,7 @@ import uvicorn
 from django.conf import settings
 
 from tasks_app.checks import SETTINGS_TAG
+from workers.allocator import use_few_arenas
 from workers.listening import (
     add_listening_arguments,
     allow_own_names,
@@ -39,6 +40,7 @@ class Command(LongCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve."""
         if options["fd"] is not None:
+            use_few_arenas()  # before the first thread
             _serve(socket.socket(fileno=options["fd"]))
             return
         check_listening_arguments(options)
