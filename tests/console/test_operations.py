@@ -144,8 +144,11 @@ def test_what_makes_no_sense_is_refused(htmx: Client, form: dict[str, str]) -> N
     assert htmx.post("/operations/requeue/", form).status_code == 400
 
 
-async def test_skips_are_said_in_words(htmx: Client, stage: Stage, configure: Configure) -> None:
+async def test_skips_and_failures_are_said_in_words(htmx: Client, stage: Stage, configure: Configure) -> None:
     gone, moved = await dead(stage, 2)
+    await dead(stage, 1, idempotency_key="order-7")
+    stage.client.delete(stage.keys.idempotency("default", "order-7"))  # it has run out
+    stage.submit(idempotency_key="order-7")
     operations = runtime.operations()
     htmx.post("/operations/requeue/", {**DEAD, "confirmed": "1"})
     operation = only()
@@ -155,6 +158,7 @@ async def test_skips_are_said_in_words(htmx: Client, stage: Stage, configure: Co
     text = htmx.get("/operations/").text
     assert "1 gone" in text
     assert "1 found queued" in text
+    assert "failed: 1 key in use by another task" in text
 
 
 def _after(members: list[bytes], stage: Stage, gone: str, moved: str) -> list[bytes]:

@@ -132,7 +132,7 @@ overview = LivePage(
         Fragment("pulse", "console/_pulse.html", build_pulse, ["tick"]),
         Fragment("tiles", "console/_tiles.html", build_tiles, ["tasks"]),
         Fragment("charts", "console/_charts.html", build_charts, ["tick"]),
-        Fragment("places", "console/_places.html", build_places, ["tick"]),
+        Fragment("places", "console/_places.html", build_places, ["tick"], rows=True),
     ],
     base=lambda reading: {"window": reading.window, "windows": charts.WINDOWS.items()},
 )

@@ -21,6 +21,8 @@ _REASONS = {
     "IDEMPOTENCY_CONFLICT": "key in use by another task",
     "CHANGED": "changed meanwhile",
 }
+_FAILURES = frozenset({"UNREADABLE_RECORD", "IDEMPOTENCY_CONFLICT"})
+"""The rest was skipped: what happened to a task in the meantime needs nobody's attention, these do."""
 _STATES = {
     OperationState.RUNNING: Look("running", "play", "blue", "The scheduler works on it"),
     OperationState.FINISHED: Look("finished", "check", "green", "It has looked at everything"),
@@ -33,7 +35,10 @@ _WAITING = Look("waiting", "hourglass", "amber", "It waits for a scheduler: none
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """An operation as the list shows it; ``share`` is how much of it has been looked at, 0 to 1."""
+    """An operation as the list shows it; ``share`` is how much of it has been looked at, 0 to 1.
+
+    ``skipped`` and ``failed``: the tasks that it left alone, as a reason and to how many it applies.
+    """
 
     operation: Operation
     action: ActionLook
@@ -41,6 +46,7 @@ class OperationRow:
     chosen: Sequence[tuple[str, str]]
     share: float
     skipped: Sequence[tuple[str, int]]
+    failed: Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,8 @@ def operation_row(operation: Operation, *, leader: bool) -> OperationRow:
         state=_state(operation, leader=leader),
         chosen=chosen_words(operation.selection),
         share=min(1.0, operation.looked / total) if total else float(not operation.runs),
-        skipped=[(_reason(name), count) for name, count in operation.skipped.items()],
+        skipped=[(_reason(name), count) for name, count in operation.skipped.items() if name not in _FAILURES],
+        failed=[(_reason(name), count) for name, count in operation.skipped.items() if name in _FAILURES],
     )
 
 
