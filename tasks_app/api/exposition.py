@@ -99,10 +99,13 @@ class FleetCollector(Collector):
             ("started", "Attempts that workers claimed.", TaskStatus.RUNNING.value),
             ("retried", "Attempts that failed and are tried again.", TaskStatus.RETRYING.value),
         ):
-            family = CounterMetricFamily(f"dtq_tasks_{name}", text, labels=_SERIES)
-            for series, measures in self._seen.totals.items():
-                family.add_metric(series, measures.get(measure, 0))
-            yield family
+            yield self._counter(f"dtq_tasks_{name}", text, measure)
+        for name, text, measure in (
+            ("entries_absorbed", "Stream entries taken away without a start.", "absorbed"),
+            ("leases_lost", "Leases of running attempts that ran out.", "lost"),
+            ("outcomes_dropped", "Outcomes that came after their attempt's lease was lost.", "dropped"),
+        ):
+            yield self._counter(f"dtq_{name}", text, measure)
         finished = CounterMetricFamily("dtq_tasks_finished", "Tasks that ended.", labels=[*_SERIES, "outcome"])
         for series, measures in self._seen.totals.items():
             for outcome in sorted(TERMINAL):
@@ -115,6 +118,12 @@ class FleetCollector(Collector):
         for reason, number in (dict.fromkeys(REFUSAL_REASONS, 0) | self._seen.refusals).items():
             refusals.add_metric([reason], number)
         yield refusals
+
+    def _counter(self, name: str, text: str, measure: str) -> Metric:
+        family = CounterMetricFamily(name, text, labels=_SERIES)
+        for series, measures in self._seen.totals.items():
+            family.add_metric(series, measures.get(measure, 0))
+        return family
 
     def _histogram(self, name: str, text: str, letter: str) -> Metric:
         family = HistogramMetricFamily(name, text, labels=_SERIES)

@@ -12,7 +12,8 @@ from tasks_app.domain.status import TaskStatus
 from tasks_app.store import codec
 from tasks_app.store.queries import Queries
 from tasks_app.store.reader import Pipeline
-from tasks_app.store.totals import OTHER_TYPES, Pair, Totals
+from tasks_app.store.scripts import OTHER_TYPES
+from tasks_app.store.totals import Pair, Totals
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ Argument = str | bytes | int | float
 BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000)
 """Upper bounds of the wait and run histograms; one more bucket takes what is longer."""
 
+OTHER_TYPES = "other"
+"""The type under which statistics sum up what has no place, or no type, of its own."""
 ATTEMPTS_KEPT = 25
 LOG_LINES = 500
 AUDIT_MAXLEN = 100_000
@@ -91,6 +93,7 @@ def prelude(keys: Keys, config: Config) -> str:
             keys.lua(),
             *(f"local {name} = {value}" for name, value in numbers.items()),
             f"local GROUP = '{GROUP}'",
+            f"local OTHER_TYPES = '{OTHER_TYPES}'",
             f"local DLQ_ENABLED = {'true' if config.dlq_enabled else 'false'}",
             f"local BUCKETS_MS = {{ {', '.join(map(str, BUCKETS_MS))} }}",
             _lua_set("STATUSES", list(TaskStatus)),

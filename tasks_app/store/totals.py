@@ -19,13 +19,12 @@ from tasks_app.domain.config import Config
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
 from tasks_app.store.reader import Reader
-from tasks_app.store.scripts import MINUTE_STATS_TTL_MS, AsyncScripts
+from tasks_app.store.scripts import MINUTE_STATS_TTL_MS, OTHER_TYPES, AsyncScripts
 from tasks_app.store.stats import SEPARATORS
 from tasks_app.store.whole_hashes import HashScan, whole_hashes
 
 MAX_SERIES = 1000
 """Pairs of queue and type with counters of their own."""
-OTHER_TYPES = "other"
 
 Pair = tuple[str, str]
 """A queue and a task type."""
@@ -158,7 +157,7 @@ class Fold:
 
     async def _add(self, token: str, minute: int, amounts: list[tuple[str, int]], is_last: bool) -> bool:
         flat = [part for amount in amounts for part in amount]
-        reply: Any = await self._scripts.run("count", token, minute, int(is_last), OTHER_TYPES, *flat)
+        reply: Any = await self._scripts.run("count", token, minute, int(is_last), *flat)
         return bool(reply == b"OK")
 
 

@@ -115,6 +115,8 @@ class TestContent:
         assert seen("dtq_tasks_started_total", **series) == 2
         assert seen("dtq_tasks_finished_total", **series, outcome="succeeded") == 1
         assert seen("dtq_tasks_finished_total", **series, outcome="dead_lettered") == 1
+        for name in ("entries_absorbed", "leases_lost", "outcomes_dropped"):
+            assert seen(f"dtq_{name}_total", **series) == 0
         assert seen("dtq_dead_letters", task_type="echo") == 1
         assert (seen("dtq_queue_waiting_tasks", queue="mail"), seen("dtq_queue_dead_letters", queue="mail")) == (1, 1)
         for name in ("dtq_task_wait_seconds", "dtq_task_run_seconds"):

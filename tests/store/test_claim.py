@@ -10,7 +10,7 @@ from tasks_app.domain.submission import Submission
 from tasks_app.store.commands import Receipt
 from tasks_app.store.leases import Absorbed, Claimed, ClaimReply
 from tests.support.builders import ACTOR, make_submission
-from tests.support.keyspace import dump, pending
+from tests.support.keyspace import COUNTS, dump, pending
 from tests.support.stage import OTHER_WORKER, WORKER, Stage
 
 
@@ -154,7 +154,7 @@ class TestAbsorption:
 
     async def absorbed(self, stage: Stage, fields: dict[str, str | int]) -> list[Absorbed]:
         self.plant(stage, fields)
-        noise = ("dtq:stream:default", "dtq:ready", "dtq:cancelled")
+        noise = ("dtq:stream:default", "dtq:ready", "dtq:cancelled", *COUNTS)
         before = dump(stage.client, without=noise)
         reply = await stage.claim(OTHER_WORKER)
         assert reply.tasks == []

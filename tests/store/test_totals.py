@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tasks_app.domain.status import TaskStatus
 from tasks_app.store import totals
 from tasks_app.store.metrics import Observer
-from tasks_app.store.scripts import Scripts
-from tasks_app.store.totals import OTHER_TYPES, Pair, add_up, by_series
+from tasks_app.store.scripts import OTHER_TYPES, Scripts
+from tasks_app.store.totals import Pair, add_up, by_series
 from tasks_app.store.waiting import Waiting
 from tests.support.builders import ACTOR
-from tests.support.stage import OTHER_WORKER, TOKEN, Stage
+from tests.support.stage import OTHER_WORKER, TOKEN, WORKER, Stage
 
 KEPT_MINUTES = 480
 
@@ -52,6 +52,46 @@ class TestTotals:
         ends = ("succeeded", "failed", "dead_lettered", "cancelled", "expired", "retrying")
         assert [counted[end] for end in ends] == [1] * 6
 
+    async def test_they_hold_what_started_nothing_and_what_came_too_late(
+        self, stage: Stage, observer: Observer
+    ) -> None:
+        zombie = await stage.running(queue="mail", task_type="send")
+        lane = stage.keys.stream("mail", 5)
+        for task_id in (zombie.id, "0" * 32):
+            stage.client.xadd(lane, {"task_id": task_id, "attempt": 1})
+        stage.client.sadd(stage.keys.ready, "mail:p5")
+        await stage.claim()
+        stage.lapse(zombie.id)
+        await stage.leases.reclaim(OTHER_WORKER, (), 5)
+        for _ in range(2):
+            await stage.finish(zombie, TaskStatus.SUCCEEDED)
+        counted = observer.totals()
+        assert [counted["mail", "send"][measure] for measure in ("absorbed", "lost", "dropped")] == [1, 1, 2]
+        assert counted["mail", OTHER_TYPES] == {"absorbed": 1}
+
+    async def test_what_went_well_is_no_loss(self, stage: Stage, observer: Observer) -> None:
+        """Nor is an outcome that comes twice as its answer was lost, a task given back, or one that has expired."""
+        done, given = await stage.running(), await stage.running()
+        await stage.finish(done, TaskStatus.SUCCEEDED)
+        await stage.finish(done, TaskStatus.SUCCEEDED)
+        await stage.leases.give_back(WORKER, [(given.id, given.attempt)])
+        await stage.leases.reclaim(OTHER_WORKER, (), 5)
+        await stage.task(TaskStatus.EXPIRED)
+        counted = observer.totals()["default", "echo"]
+        assert not counted.keys() & {"absorbed", "lost", "dropped"}
+
+    async def test_what_comes_for_a_task_that_was_buried_or_is_gone_is_dropped(
+        self, stage: Stage, observer: Observer
+    ) -> None:
+        zombie = await stage.running(max_attempts=1)
+        stage.lapse(zombie.id)
+        await stage.leases.reclaim(OTHER_WORKER, (), 5)
+        await stage.finish(zombie, TaskStatus.SUCCEEDED)
+        assert observer.totals()["default", "echo"]["dropped"] == 1
+        stage.commands.discard(zombie.id, ACTOR)
+        await stage.finish(zombie, TaskStatus.SUCCEEDED)
+        assert observer.totals()["", OTHER_TYPES] == {"dropped": 1}
+
     async def test_a_fold_changes_no_sum(self, stage: Stage, observer: Observer) -> None:
         plant(stage, 5, q__t__submitted=3, q__t__w0=2, q__t__ws=1, q____depth=7)
         minute = plant(stage, 3, q__t__submitted=4, r__t__submitted=1)
@@ -80,7 +120,7 @@ class TestTotals:
         minute = plant(stage, 4, **{f"q__t{i}__submitted": i for i in range(1, 6)})
         before = observer.totals()
         await stage.lead()
-        Scripts(stage.client, stage.config).run("count", TOKEN, minute, 0, OTHER_TYPES, "q|t1|submitted", 1)
+        Scripts(stage.client, stage.config).run("count", TOKEN, minute, 0, "q|t1|submitted", 1)
         assert observer.totals() == before
         await fold(stage)
         assert observer.totals() == before

@@ -13,7 +13,7 @@ from tasks_app.domain.transitions import REQUEUEABLE, VALID_TRANSITIONS
 from tasks_app.store.leases import Finish, Note
 from tasks_app.store.presence import Presence
 from tests.support.builders import ACTOR
-from tests.support.keyspace import dump
+from tests.support.keyspace import COUNTS, dump
 from tests.support.stage import OTHER_WORKER, TOKEN, WORKER, Stage
 
 S = TaskStatus
@@ -112,10 +112,11 @@ MOVES: dict[tuple[str, TaskStatus], str] = {
     **{("requeue", status): S.QUEUED for status in REQUEUEABLE},
     **{("discard", status): GONE for status in REQUEUEABLE},
 }
-# What a refused verb may leave: the audit of the request, and the bookkeeping of a stream that was looked at.
+# What a refused verb may leave: the audit of the request, the bookkeeping of a stream that was looked at, its count.
 NOISE = {
     "cancel": ("dtq:stream:audit",),
-    "claim": ("dtq:stream:default", "dtq:ready", "dtq:wake", "dtq:cancelled"),
+    "claim": ("dtq:stream:default", "dtq:ready", "dtq:wake", "dtq:cancelled", *COUNTS),
+    **{verb: COUNTS for verb in VERBS if verb.startswith("finish")},
 }
 
 

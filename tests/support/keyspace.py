@@ -46,6 +46,10 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile("".join(".+" if p.startswith("<") else re.escape(p) for p in parts))
 
 
+COUNTS = ("dtq:stats:m:",)
+"""Where it is counted that a call came, also one that changed nothing."""
+
+
 def dump(client: RawClient, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """Every key with its type, its value and the moment it expires; keys that start with ``without`` left out."""
     found = {}

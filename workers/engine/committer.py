@@ -112,7 +112,7 @@ class Committer:
                 lost.append((finish.task_id, finish.attempt))
             elif reply not in _NOT_A_FAILURE:
                 self.failed += 1
-        self.processed += len(batch)
+        self.processed += len(batch) - len(lost)
         del self._waiting[: len(batch)]
         self._slots.committed(len(batch))
         log_lost(lost)

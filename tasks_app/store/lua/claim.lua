@@ -56,8 +56,11 @@ local function read_lane(stream, count)
   return reply and reply[1] and reply[1][2] or {}
 end
 
-local function absorb(lane, entry, id, queue, reason)
+local function absorb(lane, entry, id, queue, reason, task_type)
   ack(lane, entry)
+  if reason ~= 'expired' then -- that is counted as an end
+    tally(queue, task_type, 'absorbed')
+  end
   absorbed[#absorbed + 1] = { id or '', queue, reason }
 end
 
@@ -69,7 +72,7 @@ local function refuse(lane, queue, entry, id, attempt)
       return absorb(lane, entry, id, queue, 'missing')
     end
     put_aside(task, queue)
-    return absorb(lane, entry, id, queue, 'unreadable')
+    return absorb(lane, entry, id, queue, 'unreadable', task.type)
   end
   if task.status == 'running' and task.entry == entry then
     return -- a group made anew delivers running tasks' entries again; their owner or the reaper settles them
@@ -78,7 +81,8 @@ local function refuse(lane, queue, entry, id, attempt)
     if task.status == 'cancelled' then
       uncancelled[#uncancelled + 1] = id
     end
-    return absorb(lane, entry, id, queue, (task.status == 'queued' or task.status == 'running') and 'duplicate' or task.status)
+    local again = task.status == 'queued' or task.status == 'running'
+    return absorb(lane, entry, id, queue, again and 'duplicate' or task.status, task.type)
   end
   if expired(task) then
     ended(task, 'expired')
@@ -86,7 +90,7 @@ local function refuse(lane, queue, entry, id, attempt)
   end
   task.queue = queue -- it says of itself that it waits in another lane than the one it was found in
   put_aside(task)
-  return absorb(lane, entry, id, queue, 'unreadable')
+  return absorb(lane, entry, id, queue, 'unreadable', task.type)
 end
 
 local function take(lane, queue, band, entry, fields)

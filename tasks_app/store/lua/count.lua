@@ -1,12 +1,12 @@
 -- Adds an ended minute's counters to the totals, which never fall. A total is `<value> <minute>`: the sum through that
 -- minute. A minute is added to a total once, however often it is sent.
--- ARGV: token, minute, 1 with the minute's last part else 0, the type that stands for many, then field and amount...
+-- ARGV: token, minute, 1 with the minute's last part else 0, then field and amount...
 -- Replies 'OK'.
 --#include arguments lock leading clock unhindered
-expect('tntt', 'tn')
-local minute, last, other = tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
+expect('tnt', 'tn')
+local minute, last = tonumber(ARGV[2]), ARGV[3] == '1'
 local fields, amounts, pairs_seen = {}, {}, {}
-for i = 5, #ARGV, 2 do
+for i = 4, #ARGV, 2 do
   fields[#fields + 1] = ARGV[i]
   amounts[#amounts + 1] = tonumber(ARGV[i + 1])
 end
@@ -19,7 +19,7 @@ if #fields > 0 then
       writes[#writes + 1] = string.format('%.0f %d', (tonumber(value) or 0) + amounts[i], minute)
     end
     local pair = string.match(fields[i], '^(.*)|[^|]*$')
-    if not pairs_seen[pair] and string.match(pair, '[^|]*$') ~= other then
+    if not pairs_seen[pair] and string.match(pair, '[^|]*$') ~= OTHER_TYPES then
       pairs_seen[pair] = true
       names[#names + 1] = pair
     end

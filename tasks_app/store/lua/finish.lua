@@ -35,6 +35,11 @@ local function finish(task, to, outcome, delay_ms, result, error_class, message,
   return task.status
 end
 
+-- Whether this outcome was written before, by a call whose answer was lost on its way.
+local function is_written(id, v, attempt)
+  return v[1] and v[1] ~= 'running' and v[5] == attempt and v[7] == worker and fields_of(id, 'error_class')[1] ~= 'WorkerLost'
+end
+
 for i = 0, (#ARGV - 1) / WIDTH - 1 do
   local at = i * WIDTH + 1
   local id, to = ARGV[at + 1], ARGV[at + 3]
@@ -43,6 +48,9 @@ for i = 0, (#ARGV - 1) / WIDTH - 1 do
     'idempotency_key', 'cancel_requested', 'side')
   if v[1] ~= 'running' or v[5] ~= ARGV[at + 2] or v[7] ~= worker or not (v[2] and v[3] and tonumber(v[4])) then
     replies[i + 1] = 'LEASE_LOST'
+    if not is_written(id, v, ARGV[at + 2]) then
+      tally(v[2], v[3], 'dropped')
+    end
   elseif not allowed('running', to) then
     replies[i + 1] = 'INVALID_TRANSITION'
   else

@@ -28,7 +28,14 @@ local function lease(id, until_ms)
   leases[#leases + 1] = id
 end
 
+local function count_lost(task)
+  if not task.given_back then
+    tally(task.queue, task.type, 'lost')
+  end
+end
+
 local function settle(task, group)
+  count_lost(task)
   observe(group.runs, now - (task.started_at or now))
   ack(task.queue .. ':p' .. task.priority, task.entry or '0-0')
   gone[#gone + 1] = task.id
@@ -36,6 +43,7 @@ local function settle(task, group)
 end
 
 local function adopt(task)
+  count_lost(task)
   record_attempt(task, task.given_back and 'given_back' or 'lost')
   if task.given_back then
     redis.call('HINCRBY', TASK .. task.id, 'give_backs', 1)

@@ -3,6 +3,9 @@ local function commit()
   ack_all()
   ring_all()
   if #groups == 0 then
+    if next(tallies) then
+      stats()
+    end
     return
   end
   for _, group in ipairs(groups) do

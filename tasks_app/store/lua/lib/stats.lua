@@ -1,6 +1,15 @@
 -- Per-minute counters and duration histograms, one hash a minute, a field per queue, type and measure:
 -- `<queue>|<type>|<measure>`, where a measure is submitted, a status (pending and queued are not counted), w<bucket> or
--- r<bucket> (wait and run), ws or rs (their sums in ms); depth and oldest are samples, the greatest of the span.
+-- r<bucket> (wait and run), ws or rs (their sums in ms), absorbed (entries that started nothing), lost (leases that ran
+-- out), dropped (outcomes that came after that); depth and oldest are samples, the greatest of the span.
+local tallies = {}
+
+-- Counts once what moves no task. A task nobody knows any more counts for OTHER_TYPES.
+local function tally(queue, task_type, measure)
+  local name = (queue or '') .. '|' .. (task_type or OTHER_TYPES) .. '|' .. measure
+  tallies[name] = (tallies[name] or 0) + 1
+end
+
 local function bucket(ms)
   for i = 1, #BUCKETS_MS do
     if ms <= BUCKETS_MS[i] then
@@ -37,6 +46,9 @@ local function stats()
         add(name .. measure .. (b == 'sum' and 's' or b), n)
       end
     end
+  end
+  for name, n in pairs(tallies) do
+    add(name, n)
   end
   if began then
     redis.call('PEXPIRE', key, MINUTE_STATS_TTL_MS) -- a field began, so the minute may have as well
