@@ -53,6 +53,10 @@ class QueryReader:
             return default
         return int(text)
 
+    def limit_or_all(self) -> int | None:
+        """How many items a page has; ``None`` when it is for all of them."""
+        return self.limit(0) or None
+
     def cursor(self) -> str | None:
         """Where the page starts. Whether it is one of ours is for the store to say."""
         text = self._single("cursor")

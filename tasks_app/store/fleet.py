@@ -8,12 +8,14 @@ from itertools import compress
 
 from redis.exceptions import ResponseError
 
+from tasks_app.domain.api_key import EVERYWHERE, Reach
 from tasks_app.domain.errors import NotFound, StoreUnavailable
-from tasks_app.domain.snapshot import QueueInfo, ServerInfo, WorkerInfo
+from tasks_app.domain.snapshot import Page, QueueInfo, ServerInfo, WorkerInfo
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import QUEUE_PATTERN
 from tasks_app.store import codec
 from tasks_app.store.connections import translating
+from tasks_app.store.cursor import page_of_names
 from tasks_app.store.keys import GROUP
 from tasks_app.store.reader import Pipeline
 from tasks_app.store.stats import Stats
@@ -27,14 +29,25 @@ class Fleet(Stats, Waiting):
     """Reads that concern no single task."""
 
     def queues(self) -> list[QueueInfo]:
-        """Every queue by name, without its bands.
+        """Every queue by name, without its bands, for what :meth:`queue_page` costs."""
+        return self.queue_page().items
+
+    def queue_page(
+        self, cursor: str | None = None, limit: int | None = None, reach: Reach = EVERYWHERE
+    ) -> Page[QueueInfo]:
+        """Queues by name, without their bands; ``limit`` ``None`` means all that follow.
 
         Four round trips, six commands a queue and two a lane that may hold something undelivered.
+
+        Raises:
+            InvalidCursor: ``cursor`` is not one of ours.
         """
         names, lanes = self._all(lambda pipe: (pipe.smembers(self._keys.queues), pipe.smembers(self._keys.ready)))
-        return self._queue_infos(
-            sorted(filter(QUEUE_PATTERN.fullmatch, map(codec.name, names))), map(codec.name, lanes)
-        )
+        valid = filter(QUEUE_PATTERN.fullmatch, map(codec.name, names))
+        page = page_of_names("queue", filter(reach.covers, valid), cursor, limit)
+        shown = set(page.items)
+        ready = [lane for lane in map(codec.name, lanes) if lane.rpartition(":")[0] in shown]
+        return Page(self._queue_infos(page.items, ready), page.next)
 
     def queue(self, name: str) -> QueueInfo:
         """One queue with its bands. Six round trips.
@@ -57,12 +70,21 @@ class Fleet(Stats, Waiting):
 
     def workers(self) -> list[WorkerInfo]:
         """Workers by id, those included whose heartbeat has just stopped. Two round trips."""
+        return self.worker_page().items
+
+    def worker_page(self, cursor: str | None = None, limit: int | None = None) -> Page[WorkerInfo]:
+        """The same in pages; ``limit`` ``None`` means all that follow. Two round trips.
+
+        Raises:
+            InvalidCursor: ``cursor`` is not one of ours.
+        """
         seen = self._one("zrange", self._keys.workers, 0, -1, withscores=True)
-        ids = [(codec.name(worker_id), codec.moment(at)) for worker_id, at in seen]
+        seen_at = {codec.name(worker_id): codec.moment(at) for worker_id, at in seen}
+        page = page_of_names("worker", seen_at, cursor, limit)
 
         def read(pipe: Pipeline) -> None:
             pipe.time()
-            for worker_id, _ in ids:
+            for worker_id in page.items:
                 pipe.hgetall(self._keys.worker(worker_id))
                 pipe.hgetall(self._keys.told(worker_id))
 
@@ -70,10 +92,10 @@ class Fleet(Stats, Waiting):
         now = time[0] * 1000 + time[1] // 1000
         records, wishes = found[::2], found[1::2]
         infos = [
-            decode_worker(worker_id, at, record, told, now=now, config=self._config)
-            for (worker_id, at), record, told in zip(ids, records, wishes, strict=True)
+            decode_worker(worker_id, seen_at[worker_id], record, told, now=now, config=self._config)
+            for worker_id, record, told in zip(page.items, records, wishes, strict=True)
         ]
-        return sorted(infos, key=lambda info: info.id)
+        return Page(infos, page.next)
 
     def worker(self, worker_id: str) -> WorkerInfo:
         """One worker. Raises NotFound. One round trip."""

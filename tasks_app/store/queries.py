@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import redis
@@ -20,6 +21,8 @@ from tasks_app.store.reader import Pipeline
 
 MAX_GROUPS = 200
 _AUDIT_SCAN = 2000
+_SEEN_TOGETHER = 1000
+_GROUP = re.compile(r"(?s)group:[0-9]{1,16}:.+")
 
 
 class Queries(Fleet):
@@ -132,6 +135,30 @@ class Queries(Fleet):
         return self._with_fingerprints(
             [codec.name(raw) for raw in self._one("zrevrange", self._keys.fingerprints, 0, limit - 1)]
         )
+
+    def dead_letter_group_page(self, cursor: str | None, limit: int) -> Page[DeadLetterGroup]:
+        """The same in pages. A cause that is seen again meanwhile moves before the first. Two round trips.
+
+        Raises:
+            InvalidCursor: ``cursor`` is not one of ours.
+        """
+        top, after = "+inf", ""
+        if cursor:
+            _, top, after = decode_cursor(cursor, _GROUP).split(":", 2)
+        # Those seen in the same millisecond stand by name, the last first; some were on the page before.
+        most = limit + 1 + (_SEEN_TOGETHER if cursor else 0)
+        found = [
+            (codec.name(raw), int(seen))
+            for raw, seen in self._one(
+                "zrevrangebyscore", self._keys.fingerprints, top, "-inf", start=0, num=most, withscores=True
+            )
+        ]
+        left = [(name, seen) for name, seen in found if not after or str(seen) != top or name < after]
+        following = None
+        if len(left) > limit:
+            name, seen = left[limit - 1]
+            following = encode_cursor(f"group:{seen}:{name}")
+        return Page(self._with_fingerprints([name for name, _ in left[:limit]]), following)
 
     def dead_letter_group(self, fingerprint: str) -> DeadLetterGroup | None:
         """The dead letters of one cause, however long ago it was seen; ``None`` without any. One round trip."""

@@ -27,10 +27,12 @@ DLQ_GROUPS = endpoint(
     "listDeadLetterGroups",
     "dead letters",
     "List dead letters by what they have in common",
-    "The causes seen last, at most 200.",
+    "The cause seen last comes first; one that is seen again while you page moves to the front.",
+    parameters=PAGE,
     answers={
-        200: answer(page_of(shapes.DeadLetterGroupSerializer), "All.", examples.listed(examples.DEAD_LETTER_GROUP)),
+        200: answer(page_of(shapes.DeadLetterGroupSerializer), "A page.", examples.listed(examples.DEAD_LETTER_GROUP)),
     },
+    refusals=("INVALID_CURSOR",),
 )
 
 DLQ_REQUEUE = requeue_of("requeueDeadLetter", "dead letters")

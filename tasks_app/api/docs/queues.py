@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasks_app.api import examples
-from tasks_app.api.openapi import answer, endpoint, page_of
+from tasks_app.api.openapi import PAGE, answer, endpoint, page_of
 from tasks_app.api.serializers import queues as shapes
 from tasks_app.api.serializers.dead_letters import PurgedSerializer
 
@@ -12,7 +12,9 @@ QUEUES_LIST = endpoint(
     "queues",
     "List queues",
     "Every queue that was ever used.",
-    answers={200: answer(page_of(shapes.QueueSerializer), "All.", examples.listed(examples.QUEUE))},
+    parameters=PAGE,
+    answers={200: answer(page_of(shapes.QueueSerializer), "All, or a page.", examples.listed(examples.QUEUE))},
+    refusals=("INVALID_CURSOR",),
 )
 
 QUEUE_SHOW = endpoint(

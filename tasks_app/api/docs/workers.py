@@ -12,7 +12,9 @@ WORKERS_LIST = endpoint(
     "workers",
     "List workers",
     "Every worker that was heard of lately.",
-    answers={200: answer(page_of(shapes.WorkerSerializer), "All.", examples.listed(examples.WORKER))},
+    parameters=PAGE,
+    answers={200: answer(page_of(shapes.WorkerSerializer), "All, or a page.", examples.listed(examples.WORKER))},
+    refusals=("INVALID_CURSOR",),
 )
 
 WORKER_SHOW = endpoint(

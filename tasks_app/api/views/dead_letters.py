@@ -11,7 +11,7 @@ from tasks_app import runtime
 from tasks_app.api.auth import actor_of, client_of
 from tasks_app.api.base import ApiView, no_body
 from tasks_app.api.docs import dead_letters as docs
-from tasks_app.api.query import FINGERPRINT, QueryReader
+from tasks_app.api.query import FINGERPRINT, MAX_LIMIT, QueryReader
 from tasks_app.api.reach import reached_task
 from tasks_app.api.representation import dead_letter_body, dead_letter_group_body, encoded, listing
 from tasks_app.api.views.tasks import requeue
@@ -38,12 +38,15 @@ class DeadLetterGroupsView(ApiView):
     """``/dlq/groups``."""
 
     spans_queues = True
+    reads_query = frozenset({"GET", "HEAD"})
 
     @docs.DLQ_GROUPS
     def get(self, request: Request) -> Response:
-        """The latest seen first, at most 200."""
-        groups = runtime.queries().dead_letter_groups()
-        return Response(listing(encoded(map(dead_letter_group_body, groups)), None))
+        """The latest seen first."""
+        with QueryReader(request.GET) as query:
+            limit, cursor = query.limit(MAX_LIMIT), query.cursor()
+        page = runtime.queries().dead_letter_group_page(cursor, limit)
+        return Response(listing(encoded(map(dead_letter_group_body, page.items)), page.next))
 
 
 class DeadLetterRequeueView(ApiView):

@@ -11,6 +11,7 @@ from tasks_app import runtime
 from tasks_app.api.auth import actor_of, client_of
 from tasks_app.api.base import ApiView, body_fields, no_body
 from tasks_app.api.docs import queues as docs
+from tasks_app.api.query import QueryReader
 from tasks_app.api.reach import reached_queue
 from tasks_app.api.representation import encoded, listing, queue_body
 from tasks_app.api.times import MOMENT_RULE, parse_moment
@@ -23,12 +24,15 @@ MAX_REASON = 200
 class QueuesView(ApiView):
     """``/queues``."""
 
+    reads_query = frozenset({"GET", "HEAD"})
+
     @docs.QUEUES_LIST
     def get(self, request: Request) -> Response:
         """Every queue ever used, by name."""
-        reach = client_of(request).reach
-        found = [queue for queue in runtime.queries().queues() if reach.covers(queue.name)]
-        return Response(listing(encoded(map(queue_body, found)), None))
+        with QueryReader(request.GET) as query:
+            limit, cursor = query.limit_or_all(), query.cursor()
+        page = runtime.queries().queue_page(cursor, limit, client_of(request).reach)
+        return Response(listing(encoded(map(queue_body, page.items)), page.next))
 
 
 class QueueView(ApiView):

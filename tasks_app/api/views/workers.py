@@ -21,11 +21,15 @@ class WorkersView(ApiView):
     """``/workers``."""
 
     spans_queues = True
+    reads_query = frozenset({"GET", "HEAD"})
 
     @docs.WORKERS_LIST
     def get(self, request: Request) -> Response:
         """Every worker that was heard of lately."""
-        return Response(listing(encoded(map(worker_body, runtime.queries().workers())), None))
+        with QueryReader(request.GET) as query:
+            limit, cursor = query.limit_or_all(), query.cursor()
+        page = runtime.queries().worker_page(cursor, limit)
+        return Response(listing(encoded(map(worker_body, page.items)), page.next))
 
 
 class WorkerView(ApiView):
