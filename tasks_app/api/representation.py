@@ -11,15 +11,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tasks_app.api.times import iso, iso_or_none
-from tasks_app.domain.errors import UnreadableRecord
 from tasks_app.domain.operation import Operation
 from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Pause, QueueInfo, WorkerInfo
-from tasks_app.domain.task import Attempt, LogLine, Task, TaskDetail, UnreadableTask
+from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
+from tasks_app.domain.wire import (
+    FAR_TIME,
+    detail_record,
+    error_record,
+    far_time,
+    iso,
+    iso_or_none,
+    task_record,
+    texts_of,
+)
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _OF_THE_HEALTH_CHECK = ("turned_at", "idle_since", "task_types")
-_FAR_TIME = "a time is outside the years 1 to 9999"
 
 
 class JsonText(str):
@@ -43,9 +50,9 @@ def summary_text(task: Task | UnreadableTask) -> str:
     if isinstance(task, UnreadableTask):
         return encode({"id": task.id, "unreadable": task.reason})
     try:
-        return encode(_summary(task))
+        return encode(task_record(task))
     except OverflowError:
-        return encode({"id": task.id, "unreadable": _FAR_TIME})
+        return encode({"id": task.id, "unreadable": FAR_TIME})
 
 
 def task_text(task: Task, more: dict[str, Any] | None = None) -> JsonText:
@@ -55,11 +62,10 @@ def task_text(task: Task, more: dict[str, Any] | None = None) -> JsonText:
         UnreadableRecord: a time is outside the years 1 to 9999.
     """
     try:
-        head = encode(_summary(task) | (more or {}))
+        record = task_record(task) | (more or {})
     except OverflowError as error:
-        raise _unreadable(task) from error
-    payload, metadata, result = task.payload_json or "{}", task.metadata_json or "{}", task.result_json or "null"
-    return JsonText(f'{head[:-1]},"payload":{payload},"metadata":{metadata},"result":{result}}}')
+        raise far_time(task) from error
+    return _with_texts(record, task)
 
 
 def detail_text(detail: TaskDetail) -> JsonText:
@@ -68,16 +74,13 @@ def detail_text(detail: TaskDetail) -> JsonText:
     Raises:
         UnreadableRecord: a time is outside the years 1 to 9999.
     """
-    try:
-        history = {"attempts": [*map(_attempt, detail.attempts)], "log": [*map(_log_line, detail.log)]}
-    except OverflowError as error:
-        raise _unreadable(detail.task) from error
-    return task_text(detail.task, history)
+    return _with_texts(detail_record(detail), detail.task)
 
 
 def result_text(task: Task) -> JsonText:
     """What a waiter for the end wants: ``{id, status, finished, error, result}``."""
-    head = encode({"id": task.id, "status": task.status, "finished": task.status.is_terminal, "error": _error(task)})
+    finished = task.status.is_terminal
+    head = encode({"id": task.id, "status": task.status, "finished": finished, "error": error_record(task)})
     return JsonText(f'{head[:-1]},"result":{task.result_json or "null"}}}')
 
 
@@ -161,59 +164,10 @@ def encoded(bodies: Iterable[dict[str, Any]]) -> Iterator[str]:
     return map(encode, bodies)
 
 
-def _summary(task: Task) -> dict[str, Any]:
-    has_progress = task.progress is not None or task.progress_note is not None
-    return {
-        "id": task.id,
-        "task_type": task.task_type,
-        "queue": task.queue,
-        "priority": task.priority,
-        "status": task.status,
-        "attempt": task.attempt,
-        "max_attempts": task.max_attempts,
-        "timeout_ms": task.timeout_ms,
-        "created_at": iso(task.created_at),
-        "enqueued_at": iso_or_none(task.enqueued_at),
-        "started_at": iso_or_none(task.started_at),
-        "finished_at": iso_or_none(task.finished_at),
-        "due_at": iso_or_none(task.due_at),
-        "expires_at": iso_or_none(task.expires_at),
-        "worker_id": task.worker_id,
-        "cancel_requested": task.cancel_requested,
-        "give_backs": task.give_backs,
-        "requeues": task.requeues,
-        "idempotency_key": task.idempotency_key,
-        "fingerprint": task.fingerprint,
-        "error": _error(task),
-        "progress": {"fraction": task.progress, "note": task.progress_note} if has_progress else None,
-    }
-
-
-def _error(task: Task | Attempt) -> dict[str, Any] | None:
-    if task.error_class is None:
-        return None
-    return {"class": task.error_class, "message": task.error_message or "", "traceback": task.traceback}
-
-
-def _attempt(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "number": attempt.number,
-        "outcome": attempt.outcome,
-        "worker_id": attempt.worker_id,
-        "queued_at": iso_or_none(attempt.queued_at),
-        "started_at": iso(attempt.started_at),
-        "ended_at": iso_or_none(attempt.ended_at),
-        "error": _error(attempt),
-    }
-
-
-def _log_line(line: LogLine) -> dict[str, Any]:
-    return {"at": iso(line.at), "attempt": line.attempt, "message": line.message}
+def _with_texts(record: dict[str, Any], task: Task) -> JsonText:
+    texts = "".join(f',"{name}":{text}' for name, text in texts_of(task).items())
+    return JsonText(f"{encode(record)[:-1]}{texts}}}")
 
 
 def _pause(pause: Pause) -> dict[str, Any]:
     return {"by": pause.by, "at": iso(pause.at), "reason": pause.reason, "until": iso_or_none(pause.until)}
-
-
-def _unreadable(task: Task) -> UnreadableRecord:
-    return UnreadableRecord(f"The record does not decode: {_FAR_TIME}", task_id=task.id)

@@ -1,31 +1,16 @@
-"""Moments on the wire: epoch milliseconds inside, ISO 8601 in UTC with milliseconds outside."""
+"""Moments as clients give them: ISO 8601 outside, epoch milliseconds inside."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from tasks_app.domain.wire import EPOCH
+
 MOMENT_RULE = "must be ISO 8601 with an offset, such as 2030-01-31T12:00:00Z (in a URL write + as %2B)"
 
 # A plus sign that somebody forgot to quote in a URL arrives as a space.
 _UNQUOTED_PLUS = re.compile(r"(T\d{2}(?::?\d{2}){1,2}(?:\.\d+)?) (\d{2}:?\d{2})")
-
-
-def iso(ms: int) -> str:
-    """``2026-01-31T12:00:00.000Z`` for epoch milliseconds.
-
-    Raises:
-        OverflowError: the moment is outside the years 1 to 9999.
-    """
-    # A timedelta counts in whole microseconds, where a float of seconds would lose milliseconds in far years.
-    moment = EPOCH + timedelta(milliseconds=ms)
-    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-
-
-def iso_or_none(ms: int | None) -> str | None:
-    """Like :func:`iso`; what has not happened stays ``None``."""
-    return None if ms is None else iso(ms)
 
 
 def parse_moment(text: str) -> int | None:

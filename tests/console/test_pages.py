@@ -243,6 +243,9 @@ def test_the_json_and_the_texts_of_a_task_are_exact(browser: Client, stage: Stag
     assert whole.json()["payload"]["n"] == 9007199254740993
     assert "1000000000000000000000000000000" in whole.text
     assert "hunter2" not in whole.text
+    of_the_api = browser.get(f"/api/v1/tasks/{task_id}").json()
+    of_the_api["payload"]["password"] = "***"
+    assert whole.json() == of_the_api
     text = browser.get(f"/tasks/{task_id}/text/payload")
     assert text.text == payload.replace("hunter2", "***")
     page = browser.get(f"/tasks/{task_id}/").text

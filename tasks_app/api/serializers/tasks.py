@@ -11,6 +11,7 @@ from tasks_app.api.serializers.base import JsonObject, Shape, time_field
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.submission import KEY_PATTERN, MAX_DELAY_S, MAX_TIMEOUT_MS, QUEUE_PATTERN, TYPE_PATTERN
 from tasks_app.store.commands import MAX_BULK
+from tasks_app.store.scripts import ATTEMPTS_KEPT, LOG_LINES
 
 STATUSES = [status.value for status in TaskStatus]
 
@@ -104,8 +105,10 @@ class LogLineSerializer(Shape):
 class TaskDetailSerializer(TaskSerializer):
     """A whole task with its history, oldest first."""
 
-    attempts = AttemptSerializer(many=True)
-    log = LogLineSerializer(many=True)
+    attempts = AttemptSerializer(
+        many=True, help_text=f"The last {ATTEMPTS_KEPT} that did not succeed, and the one that runs or ended it."
+    )
+    log = LogLineSerializer(many=True, help_text=f"The last {LOG_LINES} lines.")
 
 
 class UnreadableSerializer(Shape):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from functools import cached_property
 from typing import Any
@@ -19,17 +18,18 @@ from tasks_app.console.presenters.curl import hint, submit_line
 from tasks_app.console.presenters.statuses import UNREADABLE, look_of, outcome_look
 from tasks_app.console.presenters.tasks import buttons
 from tasks_app.console.presenters.timeline import timeline
-from tasks_app.console.presenters.times import iso
 from tasks_app.console.presenters.waiting import MOST_AHEAD, why_not_running
 from tasks_app.console.replies import readable_errors
 from tasks_app.domain.errors import NotFound, UnreadableRecord
 from tasks_app.domain.snapshot import QueueInfo
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.task import Task, TaskDetail, UnreadableTask
+from tasks_app.domain.wire import detail_record, texts_of
 from tasks_app.runtime import queries
+from tasks_app.store.scripts import ATTEMPTS_KEPT
+from tasks_app.store.scripts import LOG_LINES as LOG_LINES_KEPT
 
 LOG_LINES = 200
-_TIMES = ("created_at", "enqueued_at", "started_at", "finished_at", "due_at", "expires_at")
 _TEXTS = ("payload", "metadata", "result")
 
 
@@ -120,6 +120,9 @@ def build_history(reading: TaskReading) -> dict[str, Any]:
         "attempts": attempts,
         "log": detail.log[-LOG_LINES:],
         "log_cut": max(0, len(detail.log) - LOG_LINES),
+        # What was cut off before nobody counted.
+        "attempts_kept": ATTEMPTS_KEPT if len(detail.attempts) >= ATTEMPTS_KEPT else None,
+        "log_kept": LOG_LINES_KEPT if len(detail.log) >= LOG_LINES_KEPT else None,
         "task": detail.task,
     }
 
@@ -184,17 +187,12 @@ task = LivePage(
 @seen_by_users
 @readable_errors
 def task_json(request: HttpRequest, task_id: str) -> HttpResponse:
-    """The task as JSON, its stored texts as they are but for masked secrets."""
+    """The task as the API shows it, but for masked secrets."""
     detail = queries().detail(task_id)
-    record = dataclasses.asdict(detail.task)
-    texts = {name: record.pop(f"{name}_json") for name in _TEXTS}
-    record |= {name: iso(record[name]) or None for name in _TIMES}
-    record["attempts"] = [dataclasses.asdict(attempt) for attempt in detail.attempts]
-    record["log"] = [dataclasses.asdict(line) for line in detail.log]
-    head = json.dumps(redaction().value(record), ensure_ascii=False, indent=2).removesuffix("\n}")
-    members = "".join(
-        f',\n  "{name}": {json_view.masked_text(text, redaction()) if text else "null"}' for name, text in texts.items()
-    )
+    record = redaction().value(detail_record(detail))
+    head = json.dumps(record, ensure_ascii=False, indent=2).removesuffix("\n}")
+    texts = texts_of(detail.task).items()
+    members = "".join(f',\n  "{name}": {json_view.masked_text(text, redaction())}' for name, text in texts)
     return HttpResponse(f"{head}{members}\n}}\n", content_type="application/json")
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from tasks_app import runtime
-from tasks_app.api.times import iso
 from tasks_app.conf import config
 from tasks_app.domain.api_key import ApiKey, Scope, parse_grant
 from tasks_app.domain.errors import DtqError, ValidationError
+from tasks_app.domain.wire import iso
 from tasks_app.shell.actions import actor
 from tasks_app.shell.text import clock, printable, table
 
