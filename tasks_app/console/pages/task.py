@@ -135,9 +135,21 @@ def build_result(reading: TaskReading) -> dict[str, Any]:
 
 
 def build_audit(reading: TaskReading) -> dict[str, Any]:
-    """What the audit says of this task."""
+    """What the audit says of this task, and what was done to it that has no entry of its own there."""
     entries = reading.queries.audit(task_id=reading.task_id, limit=20).items
-    return {"entries": [(entry, detail_words(entry.detail)) for entry in entries]}
+    return {
+        "entries": [(entry, detail_words(entry.detail)) for entry in entries],
+        "unsaid": _unsaid(reading.task, {entry.action for entry in entries}),
+    }
+
+
+def _unsaid(task: Task | None, actions: set[str]) -> str:
+    """``cancel`` or ``requeue`` when that was done, and none of ``actions`` is it; else empty."""
+    if task is None:
+        return ""
+    if task.status is TaskStatus.CANCELLED and "cancel" not in actions:
+        return "cancel"
+    return "requeue" if task.requeues and "requeue" not in actions else ""
 
 
 def build_page(reading: TaskReading) -> dict[str, Any]:
