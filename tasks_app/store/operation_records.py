@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from tasks_app.domain.errors import UnreadableRecord
-from tasks_app.domain.operation import Operation, OperationState, Reckoning, Selection
+from tasks_app.domain.errors import UnreadableRecord, ValidationError
+from tasks_app.domain.operation import TRIALS, Operation, OperationState, Reckoning, Selection, statuses_of
 from tasks_app.domain.status import TaskStatus
 from tasks_app.domain.transitions import Action
+from tasks_app.store.operation_filter import bounds
 
 
 def selection_of(values: Mapping[str, object]) -> Selection:
@@ -22,7 +23,7 @@ def decode_operation(operation_id: str, record: Mapping[bytes, bytes]) -> Operat
     try:
         texts = {name.decode(): value for name, value in record.items()}
         skipped = {name[8:]: int(count) for name, count in texts.items() if name.startswith("skipped:")}
-        return Operation(
+        operation = Operation(
             id=operation_id,
             action=Action(texts["action"].decode()),
             selection=selection_of(json.loads(texts["selection"])),
@@ -43,5 +44,11 @@ def decode_operation(operation_id: str, record: Mapping[bytes, bytes]) -> Operat
             trying=tuple(texts.get("trying", b"").decode().split()),
             failed=int(texts.get("failed", 0)),
         )
-    except (ValueError, LookupError, TypeError) as error:
+        # What a step could not go by would end every turn at this operation, and none after it would have its own.
+        statuses_of(operation.action, operation.selection)
+        bounds(operation.selection, operation.place)
+        if (operation.trials or 0) < 0 or len(operation.trying) > TRIALS[-1]:
+            raise ValueError("there is no such trial")
+    except (ValueError, LookupError, TypeError, AttributeError, ValidationError) as error:
         raise UnreadableRecord(f"The operation's record does not decode: {error}") from error
+    return operation

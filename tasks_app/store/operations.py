@@ -55,6 +55,7 @@ class Operations(Reader):
         self._scripts = Scripts(client, config)
         self._commands = Commands(client, config)
         self._pages = TaskPages(client, config)
+        self._looked_at = ""
 
     def reckon(self, action: Action, selection: Selection) -> Reckoning:
         """How many tasks it would be for, as of now. One or two round trips. Raises ValidationError."""
@@ -143,13 +144,16 @@ class Operations(Reader):
         """
         deadline = time.monotonic() + seconds
         running = self._records([_text(raw) for raw in self._one("zrange", self._keys.operating, 0, -1)])
+        # Where looking at those that wait takes all of the time, the others would never have their turn.
+        running.sort(key=lambda operation: operation.id <= self._looked_at)
         while running:
             moved = []
             for operation in running:
+                self._looked_at = operation.id
                 if self.step(operation):
                     moved.append(operation.id)
                 if time.monotonic() >= deadline:
-                    return True
+                    return bool(moved) or not all(operation.trying for operation in running)
             running = [operation for operation in self._records(moved) if operation.runs]
         return False
 
@@ -206,7 +210,7 @@ class Operations(Reader):
                 pipe.hgetall(self._keys.operation(operation_id))
 
         found = []
-        for operation_id, record in zip(ids, self._all(read) if ids else [], strict=True):
+        for operation_id, record in zip(ids, self._all_of_any_kind(read) if ids else [], strict=True):
             try:
                 found += [decode_operation(operation_id, record)] if record else []
             except UnreadableRecord:

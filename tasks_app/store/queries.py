@@ -12,6 +12,7 @@ from tasks_app.domain.config import Config
 from tasks_app.domain.errors import NotFound, UnreadableRecord
 from tasks_app.domain.snapshot import AuditEntry, DeadLetter, DeadLetterGroup, Page, TaskFilter
 from tasks_app.domain.status import TaskStatus
+from tasks_app.domain.submission import MAX_MOMENT_MS
 from tasks_app.domain.task import Attempt, Task, TaskDetail, UnreadableTask
 from tasks_app.store import codec
 from tasks_app.store.cursor import ENTRY, decode_cursor, encode_cursor
@@ -142,7 +143,7 @@ class Queries(Fleet):
         Raises:
             InvalidCursor: ``cursor`` is not one of ours.
         """
-        top, after = "+inf", ""
+        top, after = str(MAX_MOMENT_MS), ""
         if cursor:
             _, top, after = decode_cursor(cursor, _GROUP).split(":", 2)
         # Those seen in the same millisecond stand by name, the last first; some were on the page before.
@@ -150,7 +151,7 @@ class Queries(Fleet):
         found = [
             (codec.name(raw), int(seen))
             for raw, seen in self._one(
-                "zrevrangebyscore", self._keys.fingerprints, top, "-inf", start=0, num=most, withscores=True
+                "zrevrangebyscore", self._keys.fingerprints, top, "0", start=0, num=most, withscores=True
             )
         ]
         left = [(name, seen) for name, seen in found if not after or str(seen) != top or name < after]

@@ -130,3 +130,25 @@ async def test_it_can_be_aborted_while_it_waits(careful: Careful, operations: Op
 def test_only_what_runs_again_can_be_tried(operations: Operations, action: Action) -> None:
     with pytest.raises(ValidationError):
         operations.begin(action, Selection(), ACTOR, careful=True)
+
+
+async def test_those_that_wait_leave_the_others_their_turn_however_short_it_is(
+    stage: Stage, operations: Operations
+) -> None:
+    for queue in ("a", "b", "c"):
+        await stage.task(S.DEAD_LETTERED, queue=queue)
+        operations.begin(Action.REQUEUE, Selection(queue=queue), ACTOR, careful=True)
+    operations.run_for(10)
+    last = await stage.task(S.DEAD_LETTERED)
+    operations.begin(Action.REQUEUE, Selection(queue="default"), ACTOR)
+    more = [operations.run_for(0) for _ in range(4)]
+    assert stage.status(last) == "queued"
+    assert more == [True, True, True, True]
+
+
+async def test_nothing_hurries_where_all_wait(stage: Stage, operations: Operations) -> None:
+    for queue in ("a", "b"):
+        await stage.task(S.DEAD_LETTERED, queue=queue)
+        operations.begin(Action.REQUEUE, Selection(queue=queue), ACTOR, careful=True)
+    operations.run_for(10)
+    assert operations.run_for(0) is False

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from tasks_app.domain.api_key import Reach
-from tasks_app.domain.errors import OperationRunning, TooManyOperations, ValidationError
+from tasks_app.domain.errors import OperationRunning, TooManyOperations, UnreadableRecord, ValidationError
 from tasks_app.domain.operation import Selection
 from tasks_app.domain.status import TaskStatus as S
 from tasks_app.domain.transitions import Action
@@ -61,3 +61,37 @@ def test_lists_go_newest_first_and_show_a_key_its_own(operations: Operations) ->
 def test_what_an_action_is_not_for_is_refused(operations: Operations, action: Action, selection: Selection) -> None:
     with pytest.raises(ValidationError):
         operations.begin(action, selection, ACTOR)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("trials", "-4"),
+        ("trials", "x"),
+        ("trying", "0a " * 101),
+        ("trying", b"\xff"),
+        ("selection", "[]"),
+        ("selection", '{"status":"queued"}'),
+        ("selection", '{"created_before":"x"}'),
+    ],
+)
+def test_a_damaged_one_is_told_as_such_and_holds_up_no_other(
+    operations: Operations, stage: Stage, field: str, value: str | bytes
+) -> None:
+    damaged = operations.begin(Action.REQUEUE, Selection(), ACTOR, careful=True)
+    other = operations.begin(Action.REQUEUE, DEAD, ACTOR)
+    stage.client.hset(stage.keys.operation(damaged.id), field, value)
+    assert operations.run_for(10) is False
+    assert not operations.get(other.id).runs
+    with pytest.raises(UnreadableRecord):
+        operations.get(damaged.id)
+
+
+def test_a_key_of_another_kind_holds_up_no_other(operations: Operations, stage: Stage) -> None:
+    planted = operations.begin(Action.REQUEUE, Selection(), ACTOR)
+    other = operations.begin(Action.REQUEUE, DEAD, ACTOR)
+    stage.client.set(stage.keys.operation(planted.id), "x", px=60_000)
+    assert operations.run_for(10) is False
+    assert not operations.get(other.id).runs
+    assert [operation.id for operation in operations.page().items] == [other.id]
+    stage.client.delete(stage.keys.operation(planted.id))
