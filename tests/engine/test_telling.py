@@ -90,6 +90,8 @@ async def test_an_idle_worker_leaves_its_bell_to_be_quiet(bench: WorkerBench) ->
         await bench.tell(worker, Wish.QUIET)
         await until_async(lambda: bench.queries.workers()[0].state == "quiet", what="quiet")
         waiting = bench.submit("echo")
+        await beaten(bench, 1)
+        assert bench.queries.task(waiting).status is TaskStatus.QUEUED
         await bench.tell(worker, Wish.RESUME)
         await bench.reach(waiting, TaskStatus.SUCCEEDED)
 

@@ -13,6 +13,7 @@ from tasks_app.domain.wish import Told, Wish
 from tasks_app.store.presence import Heartbeat
 from tasks_app.store.wishes import Wishes
 from tests.support.builders import ACTOR, make_config
+from tests.support.until import until
 
 if TYPE_CHECKING:
     import redis
@@ -43,6 +44,22 @@ def test_it_stands_until_it_is_taken_back(wishes: Wishes, presence: Presence, qu
     wishes.tell("w", Wish.RESUME, ACTOR)
     assert presence.heartbeat(BEAT) is None
     assert queries.worker("w").told is None
+
+
+@pytest.mark.parametrize(("occupied", "state"), [(0, "ready"), (5, "busy")])
+def test_what_it_said_before_it_was_told_is_not_what_it_does_now(
+    wishes: Wishes, presence: Presence, queries: Queries, occupied: int, state: str
+) -> None:
+    def beats_quietly() -> bool:
+        presence.heartbeat(replace(BEAT, state="quiet", occupied=occupied))
+        return queries.worker("w").state == "quiet"
+
+    wishes.tell("w", Wish.QUIET, ACTOR)
+    until(beats_quietly)
+    wishes.tell("w", Wish.RESUME, ACTOR)
+    wishes.tell("w", Wish.QUIET, ACTOR)
+    assert queries.worker("w").state == state
+    until(beats_quietly)
 
 
 def test_once_more_changes_nothing_but_the_audit(wishes: Wishes, queries: Queries) -> None:
