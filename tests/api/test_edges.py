@@ -20,6 +20,13 @@ def test_another_method_is_told_which_ones_there_are(api: Api, method: str) -> N
     assert api.call(method, "tasks/bulk").headers["Allow"] == "POST"
 
 
+def test_an_action_without_its_id_is_not_found(api: Api) -> None:
+    for action in ("cancel", "requeue", "run-now"):
+        answer = api.post(f"tasks/{action}")
+        assert (answer.status, answer.code) == (404, "NOT_FOUND")
+    assert api.post(f"tasks/{api.submit()}").status == 405
+
+
 @pytest.mark.parametrize("path", ["nothing", "", "tasks/", "tasks/a/b/c", "/api/", "/api/v2/tasks", "/api/nothing"])
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
 def test_an_unknown_url_is_not_found(api: Api, path: str, method: str) -> None:

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from tasks_app import runtime
 from tasks_app.api.auth import ApiClient, actor_of, client_of
-from tasks_app.api.base import ApiView, no_body
+from tasks_app.api.base import TASK_ID, ApiView, no_body, path_part
 from tasks_app.api.docs import tasks as docs
 from tasks_app.api.errors import problem_of
 from tasks_app.api.media import bulk_limit
@@ -114,6 +114,13 @@ class TaskView(ApiView):
     def get(self, request: Request, id: str) -> Response:
         """The task with its attempts and log lines."""
         return Response(detail_text(runtime.queries().detail(reached_task(request, id))))
+
+    def http_method_not_allowed(  # type: ignore[override]  # as the library does
+        self, request: Request, *args: Any, **kwargs: Any
+    ) -> Response:
+        """405; but ``POST /tasks/cancel``, the id left out, asks for a task that is not there."""
+        path_part(kwargs["id"], TASK_ID, "task")
+        return super().http_method_not_allowed(request, *args, **kwargs)
 
 
 class TaskResultView(ApiView):
