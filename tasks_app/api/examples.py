@@ -177,7 +177,6 @@ AUDIT: dict[str, Any] = {
 }
 NEXT = "eyJhZnRlciI6IjAxOWExYzJlIn0"
 
-# Per code: what its message and details look like.
 OPERATION_ASKED: dict[str, Any] = {
     "action": "requeue",
     "filter": {"status": "dead_lettered", "queue": "mail"},
@@ -208,6 +207,7 @@ ABORTED: dict[str, Any] = OPERATION | {
     "ended_at": "2026-01-31T12:00:01.000Z",
     "ended_by": "key:ops",
 }
+# Per code: what its message and details look like.
 PROBLEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "VALIDATION_ERROR": (
         "Invalid input: priority must be a whole number 0..9",

@@ -133,9 +133,7 @@ class Queries(Fleet):
 
     def dead_letter_groups(self, limit: int = MAX_GROUPS) -> list[DeadLetterGroup]:
         """Dead letters by cause, the latest seen first. Two round trips."""
-        return self._with_fingerprints(
-            [codec.name(raw) for raw in self._one("zrevrange", self._keys.fingerprints, 0, limit - 1)]
-        )
+        return self.dead_letter_group_page(None, limit).items
 
     def dead_letter_group_page(self, cursor: str | None, limit: int) -> Page[DeadLetterGroup]:
         """The same in pages. A cause that is seen again meanwhile moves before the first. Two round trips.

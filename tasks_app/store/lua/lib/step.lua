@@ -27,7 +27,7 @@ local function count_step(replies)
   end
 end
 
--- `ids` were changed by a careful operation: while it makes trials, they are the one to wait for.
+-- `ids` were changed by a careful operation: while it makes trials, they are the ones to wait for.
 local function note_trial(ids)
   if trials < MAX_TRIALS and ids[1] then
     redis.call('HSET', operation, 'trials', trials + 1, 'trying', table.concat(ids, ' '))
